@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The list of communicator classes, in the order of listings. Whoever includes it defines SDLF_COMMUNICATOR(class)
- * first; a class is declared and registered by its line here. No include guard: it is read more than once. */
+/* The list of communicator classes, in the order of listings. The including file must define SDLF_COMMUNICATOR(class);
+ * a line here declares and registers a class. No include guard: the file is included more than once. */
 SDLF_COMMUNICATOR(sdlf_threads_communicator_class)
 #ifdef SDLF_HAVE_MPI
 SDLF_COMMUNICATOR(sdlf_mpi_communicator_class)

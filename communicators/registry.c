@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The communicators of this build. A row of NULL ends each list, which may have no other. */
+/* The communicators of this build. A NULL row ends each list, since it may otherwise be empty. */
 #include "communicators/registry.h"
 
 static const sdlf_communicator_class *const classes[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Words of PyTorch, Keras, ONNX and their command lines. */
+/* Words from PyTorch, Keras, ONNX and their command-line tools. */
 #include "framework/aliases.h"
 
 #include <stddef.h>

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What other frameworks call things: the words that their users write, and SDLF's for the same. For suggestions only:
- * none of them is taken for the other. Layers, fields of layers, functions, options of the program and its commands. */
+/* Names in other frameworks: words that their users write, with SDLF's word for the same thing, for layers, fields of
+ * layers, functions, commands of the program and their options. They are only suggested, never accepted instead. */
 #ifndef SDLF_FRAMEWORK_ALIASES_H
 #define SDLF_FRAMEWORK_ALIASES_H
 
-/* Lower case, without '-' and '_', as sdlf_suggest compares them; what ends the table has a NULL. One word may mean
- * several things, of which those that could stand in its place count. */
+/* Lower case, without '-' and '_', as sdlf_suggest compares them; NULL ends the table. A word may have several
+ * meanings, of which only those that are valid candidates count. */
 typedef struct sdlf_alias {
     const char *written, *meant;
 } sdlf_alias;

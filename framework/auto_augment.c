@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What TrivialAugment and RandAugment are asked for, made complete. The contract is at sdlf_auto_augment in
- * <sdlf/operation.h>; what changes pictures is in framework/operations/auto_augment.h. */
+/* Checks of the options of TrivialAugment and RandAugment. The contract is at sdlf_auto_augment in <sdlf/operation.h>;
+ * framework/operations/auto_augment.h changes the images. */
 #include "framework/auto_augment.h"
 
 #include "framework/operations/augmented.h"

@@ -17,7 +17,7 @@ static sdlf_status open_calculator(sdlf_calculator **calculator)
     return sdlf_calculator_open(calculator, usual, &(sdlf_calculator_options){.threads = 1});
 }
 
-/* A calculator for each reader, where the operation needs no workspace, which there is one of. */
+/* One calculator per reader, if the operation needs no workspace, of which there is only one. */
 static sdlf_status open_helpers(sdlf_batch_maker *maker)
 {
     sdlf_status status = SDLF_OK;
@@ -30,10 +30,10 @@ static sdlf_status open_helpers(sdlf_batch_maker *maker)
     return status;
 }
 
-/* The samples that a rank has of a batch. */
+/* A rank's samples of a batch. */
 typedef struct batch_part {
     int64_t start, count; /* in the epoch's order; at least one */
-    int64_t partners;     /* where those begin that they are mixed with, the other way round */
+    int64_t partners;     /* start of the samples that they are mixed with, in reverse order */
 } batch_part;
 
 static batch_part part_of(const sdlf_batch_maker *maker, int64_t index)
@@ -51,7 +51,7 @@ static batch_part part_of(const sdlf_batch_maker *maker, int64_t index)
     return (batch_part){.start = before + first, .count = count, .partners = before + all - first - count};
 }
 
-/* The numbers of the samples to gather, and how many. Mixing pairs the first with the last and so on, in a batch as in this list. */
+/* The indices of the samples to gather, and their number. Mixing pairs the first with the last, and so on inwards. */
 static int64_t take_images(sdlf_batch_maker *maker, const batch_part *part)
 {
     maker->images = maker->order + part->start;
@@ -62,7 +62,7 @@ static int64_t take_images(sdlf_batch_maker *maker, const batch_part *part)
     return 2 * part->count;
 }
 
-/* The most samples that are gathered for a batch: a rank's part, and as many again that these are mixed with. */
+/* The maximum number of samples gathered for a batch: a rank's part and, with mixing, their partners. */
 static int64_t most_samples(const sdlf_batch_maker *maker)
 {
     int64_t batch = maker->options.batch, ranks = maker->options.ranks;
@@ -70,7 +70,7 @@ static int64_t most_samples(const sdlf_batch_maker *maker)
     return maker->paired != NULL ? 2 * each : each;
 }
 
-/* Of the labels of that many samples. */
+/* The shape of the labels of that many samples. */
 static sdlf_shape labels_shape(const sdlf_batch_maker *maker, int64_t count)
 {
     sdlf_shape shape = maker->dataset->labels.shape;
@@ -78,14 +78,14 @@ static sdlf_shape labels_shape(const sdlf_batch_maker *maker, int64_t count)
     return shape;
 }
 
-/* Bind the gather's index and output: the first `count` of maker->images, into memory at `samples`. */
+/* Binds the gather's index and output: the first `count` of maker->images, to memory at `samples`. */
 static void bind(sdlf_batch_maker *maker, int64_t count, void *samples)
 {
     sdlf_shape shape = maker->dataset->samples.shape;
     shape.dim[0] = count;
     sdlf_tensor numbers = sdlf_tensor_view(SDLF_INT32, sdlf_shape(count), (void *)maker->images);
     maker->gather.in[1] = numbers;
-    if (sdlf_tensor_present(&maker->read)) { /* the gather picks from those that are read, in their order */
+    if (sdlf_tensor_present(&maker->read)) { /* the gather picks from the samples that were read, in their order */
         maker->gather.in[0] = sdlf_tensor_view(maker->read.dtype, shape, maker->read.data);
         maker->gather.in[1] = sdlf_tensor_view(SDLF_INT32, sdlf_shape(count), maker->places);
         maker->gather.in[3] = numbers;
@@ -93,8 +93,8 @@ static void bind(sdlf_batch_maker *maker, int64_t count, void *samples)
     maker->gather.out[0] = sdlf_tensor_view(SDLF_FLOAT32, shape, samples);
 }
 
-/* Describe the operation, have it checked and accepted for full and for last batches, and take its workspace: afterwards
- * the kernel can be run directly. */
+/* Describes the operation, has it checked and accepted for full and for last batches, and allocates its workspace:
+ * afterwards the kernel can be run directly. */
 static sdlf_status prepare_gather(sdlf_batch_maker *maker)
 {
     const sdlf_dataset *dataset = maker->dataset;
@@ -128,7 +128,7 @@ static sdlf_status prepare_gather(sdlf_batch_maker *maker)
     return SDLF_OK;
 }
 
-/* Room for the samples of a batch, where they are read. */
+/* Allocates memory for the samples of a batch, if they are read. */
 static sdlf_status prepare_reading(sdlf_batch_maker *maker)
 {
     sdlf_status status = sdlf_auto_augment_complete(&maker->options.automatic, &maker->dataset->samples);
@@ -217,14 +217,14 @@ void sdlf_batch_maker_release(sdlf_batch_maker *maker)
     *maker = (sdlf_batch_maker){.epoch = -1};
 }
 
-/* What gives memory that is transferred fastest; NULL: any memory does. */
+/* The queues that allocate memory with the fastest transfers; NULL: any memory will do. */
 static const sdlf_queue_class *queues_of(const sdlf_batch_maker *maker)
 {
     bool any = maker->options.calculator == NULL || maker->pageable;
     return any ? NULL : maker->options.calculator->type->queues;
 }
 
-/* Room for `shape`, whose first dimension does not count, of each sample. */
+/* Allocates a part of a batch, of `shape` without its first dimension per sample. */
 static sdlf_status create_part(sdlf_tensor *part, const sdlf_batch_maker *maker, sdlf_dtype dtype, sdlf_shape shape)
 {
     const sdlf_queue_class *queues = queues_of(maker);
@@ -290,7 +290,7 @@ int64_t sdlf_batch_maker_memory(const sdlf_batch_maker *maker, int batches)
     return bytes;
 }
 
-/* The batch has that many samples, the first of those in its memory. */
+/* Sets the number of samples of the batch, which are the first in its memory. */
 static void set_count(const sdlf_batch_maker *maker, sdlf_batch *batch, int64_t count)
 {
     sdlf_shape shape = maker->dataset->samples.shape;
@@ -324,6 +324,6 @@ sdlf_status sdlf_batch_maker_make(sdlf_batch_maker *maker, int64_t epoch, int64_
     bind(maker, count, batch->samples.data);
     sdlf_status status = sdlf_batch_read(maker, count, batch);
     if (status == SDLF_OK) mix(maker, epoch, batch);
-    set_count(maker, batch, part.count); /* and without those that belong to other ranks */
+    set_count(maker, batch, part.count); /* and drops those that belong to other ranks */
     return sdlf_fail_context(status, "loader: epoch %" PRId64 ", batch %" PRId64, epoch, index);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a batch is made of: samples and labels from memory, or read, on several threads, and gathered. See batch_maker.h. */
+/* Contents of a batch: samples and labels from memory or read on several threads, and gathered. See batch_maker.h. */
 #include "framework/batch_maker.h"
 
 #include <pthread.h>
@@ -20,13 +20,13 @@ uint64_t sdlf_batch_maker_seed(const sdlf_batch_maker *maker)
 typedef struct reading {
     const sdlf_batch_maker *maker;
     sdlf_batch *batch;
-    pthread_mutex_t lock; /* guards what follows: helpers in use; the first failure, in the batch's order */
+    pthread_mutex_t lock; /* guards the members below: helpers in use; the first failure, in batch order */
     int taken;
     int64_t failed;
     sdlf_saved_error error;
 } reading;
 
-/* Sample `image`; of one that is not in memory, at least what the gather looks at. */
+/* Reads sample `image`; if it is not in memory, at least the part that the gather needs. */
 static sdlf_status read_from(const sdlf_batch_maker *maker, int32_t image, uint8_t *to, size_t bytes)
 {
     const sdlf_dataset *dataset = maker->dataset;
@@ -59,7 +59,7 @@ static sdlf_status gather(sdlf_calculator *calculator, const sdlf_operation *ope
     return status == SDLF_OK ? calculator->type->synchronize(calculator) : status;
 }
 
-/* One sample that was read, with a calculator that no other thread has. */
+/* Gathers one sample that was read, on a calculator that no other thread uses. */
 static sdlf_status gather_sample(reading *r, int64_t i)
 {
     sdlf_operation one = r->maker->gather;
@@ -75,7 +75,7 @@ static sdlf_status gather_sample(reading *r, int64_t i)
     return status;
 }
 
-/* A sample that is not in memory, or is changed before it is gathered; and gathered, where that is done one by one. */
+/* Reads a sample that is not in memory, or must be changed first; gathers it, if samples are gathered singly. */
 static sdlf_status read_sample(reading *r, int64_t i)
 {
     const sdlf_batch_maker *maker = r->maker;
@@ -89,7 +89,7 @@ static sdlf_status read_sample(reading *r, int64_t i)
     return status == SDLF_OK && maker->helpers != NULL ? gather_sample(r, i) : status;
 }
 
-/* The labels of the batch's i-th sample, moved as its pixels are. */
+/* Copies the labels of the batch's i-th sample, moved like its pixels. */
 static sdlf_status take_labels(const sdlf_batch_maker *maker, int64_t i, sdlf_batch *batch)
 {
     const sdlf_dataset *dataset = maker->dataset;

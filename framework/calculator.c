@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The public face of calculators: open by name, close, ask and run. Kernels rely on the checks made here. */
+/* Public functions of calculators: open by name, close, query and run. Kernels rely on the checks made here. */
 #include <sdlf/calculator.h>
 #include <sdlf/suggest.h>
 
@@ -188,8 +188,8 @@ static bool overlap(const sdlf_tensor *a, const sdlf_tensor *b)
     return a_first < b_first + (uintptr_t)b_bytes && b_first < a_first + (uintptr_t)a_bytes;
 }
 
-/* Every operand that has elements has memory, and outputs lie apart from all else where the class does not allow them
- * the same memory as an input. (Operands of any strides may interleave in one block; there the caller is trusted.) */
+/* Checks that every operand with elements has memory, and that outputs overlap nothing, unless the class allows them
+ * the memory of an input. (Operands of any strides may interleave in one block; this is not checked.) */
 static sdlf_status check_memory(const sdlf_operation *operation, const sdlf_operation_class *type)
 {
     for (int i = 0; i < SDLF_MAX_OPERANDS; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The registry of calculator classes: those of the build, then those that programs register. */
+/* The registry of calculator classes: built-in ones, then those that programs register. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -33,7 +33,7 @@ static const sdlf_calculator_class *find(const char *name)
     return NULL;
 }
 
-/* What is wrong with the table; NULL: nothing. */
+/* Describes what is wrong with the table; NULL: nothing. */
 static const char *class_fault(const sdlf_calculator_class *type)
 {
     bool alone = type->inherits == NULL;
@@ -60,7 +60,7 @@ static bool same_name(const void *a, const void *b)
     return strcmp(((const sdlf_calculator_class *)a)->name, ((const sdlf_calculator_class *)b)->name) == 0;
 }
 
-/* A table with fewer kinds of operations than there are now, in full: the kinds that it does not know are empty. */
+/* A copy, extended to the current size, of a table with fewer kinds of operations; the new kinds are empty. */
 static const sdlf_calculator_class *completed(const sdlf_calculator_class *type, size_t size)
 {
     if (size == sizeof *type) return type;

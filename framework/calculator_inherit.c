@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- slots that pass work on: the operation's kind says to which ---- */
+/* ---- slots that forward to the inherited calculator's slot for the operation's kind ---- */
 
 static const sdlf_kernel_slot *slot_of(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
@@ -53,7 +53,7 @@ static sdlf_status prepare(sdlf_calculator *calculator, const sdlf_operation *op
     return slot_of(calculator, operation)->prepare(calculator->inherited, operation);
 }
 
-/* As the slot, with a function that passes work on wherever it has one. Names and flags are the same. */
+/* A slot whose functions, where present, forward to the inherited ones. Names and flags are the same. */
 static sdlf_kernel_slot passed_on(const sdlf_kernel_slot *slot)
 {
     sdlf_kernel_slot made = *slot;
@@ -126,7 +126,7 @@ static void fill(sdlf_calculator_class *table, const sdlf_calculator_class *from
             table->kernel[kind] = passed_on(&from->kernel[kind]);
 }
 
-/* Has the class a kernel of its own for one of the fusion's members, copies apart? That one is to run. */
+/* True if the class has its own kernel for a member of the fusion other than a copy, which must then run. */
 static bool replaces_member(const sdlf_calculator_class *type, const sdlf_fusion *fusion)
 {
     for (int i = 0; i < fusion->members; i++)
@@ -134,8 +134,8 @@ static bool replaces_member(const sdlf_calculator_class *type, const sdlf_fusion
     return false;
 }
 
-/* The class's own fusions, then those that only the other one declares, passed on. NULL: there are none, or (*enough is
- * false) there is no memory. */
+/* The class's own fusions, then those that only the inherited class declares, forwarded. NULL: none or, if *enough is
+ * false, out of memory. */
 static sdlf_fused_slot *merged(const sdlf_calculator_class *type, const sdlf_fused_slot *from, bool *enough)
 {
     const sdlf_fused_slot *own = type->fusions;

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Calculators that inherit the kinds of operations that they have no kernels for: `inherits` in <sdlf/calculator.h>. */
+/* Calculators that inherit kernels for the kinds of operations that they lack: `inherits` in <sdlf/calculator.h>. */
 #ifndef SDLF_FRAMEWORK_CALCULATOR_INHERIT_H
 #define SDLF_FRAMEWORK_CALCULATOR_INHERIT_H
 
 #include <sdlf/calculator.h>
 
-/* Before `open`: open the class that is inherited from, as calculator->inherited, and give the calculator a table in
- * which every empty slot passes work on to it. The calculator then has that one's space, until its own `open` says
+/* Before `open`: opens the inherited class as calculator->inherited, and gives the calculator a table in which every
+ * empty slot forwards to it. The calculator then uses the memory space of the inherited one, unless its own `open` sets
  * another. */
 sdlf_status calculator_inherit(sdlf_calculator *calculator, const sdlf_calculator_class *type,
                                const sdlf_calculator_options *options);
 
-/* After `open`: are both in the same memory? */
+/* After `open`: checks that both use the same memory. */
 sdlf_status calculator_check_inherited(const sdlf_calculator *calculator);
 
-/* After `close`: release what calculator_inherit took. Does nothing where it did not. */
+/* After `close`: releases what calculator_inherit allocated. Does nothing if it was not called. */
 void calculator_disinherit(sdlf_calculator *calculator);
 
 #endif

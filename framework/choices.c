@@ -38,7 +38,7 @@ int sdlf_choices_count(const sdlf_choices *choices)
     return choices->count;
 }
 
-/* Where the entry is, or would be: the first that does not come before it. */
+/* The index of the entry, or where to insert it: the first that does not sort before it. */
 static int place_of(const sdlf_choices *choices, const char *device, const char *operation, bool *found)
 {
     int low = 0, high = choices->count;
@@ -66,7 +66,7 @@ const char *choices_find(const sdlf_choices *choices, const char *device, const 
     return found ? choices->entries[place].algorithm : NULL;
 }
 
-/* A copy in which nothing ends a line or a part of it. */
+/* A copy without characters that would end a line or a part of it. */
 static char *copy_line(const char *text)
 {
     char *copy = strdup(text);

@@ -10,7 +10,7 @@
 #include "framework/input_layer.h"
 #include "framework/model_internal.h"
 
-/* The input that the model's own loss layer reads its labels from; its logits must know every class. */
+/* Finds the input from which the model's own loss layer reads labels, and checks that its logits cover every class. */
 static sdlf_status find_labels(const sdlf_model *model, const sdlf_dataset *dataset, const char **labels)
 {
     *labels = NULL;
@@ -40,7 +40,7 @@ static sdlf_status find_labels(const sdlf_model *model, const sdlf_dataset *data
     return SDLF_OK;
 }
 
-/* The one input that is not the labels'. */
+/* Finds the one input that is not the labels'. */
 static sdlf_status find_samples(const sdlf_model *model, const char *labels, const model_layer **samples)
 {
     *samples = NULL;
@@ -75,7 +75,7 @@ static sdlf_status check_samples(const sdlf_model *model, const model_layer *inp
     return SDLF_OK;
 }
 
-/* Labels are used as indices: each must be there, and be one of the classes. Those that are not in memory are looked at when they are read. */
+/* Labels are indices: each must be present and be a class. Those not in memory are checked when read. */
 static sdlf_status check_classes(const sdlf_dataset *dataset)
 {
     int64_t count = sdlf_tensor_count(&dataset->labels);
@@ -88,7 +88,7 @@ static sdlf_status check_classes(const sdlf_dataset *dataset)
     return SDLF_OK;
 }
 
-/* Targets are numbers, and those of bce_with_logits from 0 to 1. */
+/* Targets must be finite, and those of bce_with_logits in [0, 1]. */
 static sdlf_status check_targets(const sdlf_dataset *dataset, bool shares)
 {
     const float *target = dataset->labels.data;
@@ -103,7 +103,7 @@ static sdlf_status check_targets(const sdlf_dataset *dataset, bool shares)
     return SDLF_OK;
 }
 
-/* Labels must be what the loss compares with. */
+/* Labels must be of the kind that the loss compares with. */
 static sdlf_status check_labels(const sdlf_model *model, const sdlf_dataset *dataset)
 {
     sdlf_status status = sdlf_dataset_check_parts(dataset);
@@ -118,7 +118,7 @@ static sdlf_status check_labels(const sdlf_model *model, const sdlf_dataset *dat
     return targets ? check_targets(dataset, loss == SDLF_LOSS_BCE) : check_classes(dataset);
 }
 
-/* Where both know the names of classes, these must be the same, in the same order. */
+/* If both model and data set name the classes, the names must be equal, in the same order. */
 static sdlf_status check_names(const sdlf_model *model, const sdlf_dataset *dataset)
 {
     const model_classes *known = &model->classes;
@@ -130,7 +130,7 @@ static sdlf_status check_names(const sdlf_model *model, const sdlf_dataset *data
     return SDLF_OK;
 }
 
-/* A scale that nobody has set would make every sample the same. */
+/* A scale that was never set would make all samples equal. */
 static sdlf_status check_scale(const sdlf_model *model, const sdlf_dataset *dataset)
 {
     bool known = model->normalization.known;
@@ -151,8 +151,8 @@ static sdlf_status check_scale(const sdlf_model *model, const sdlf_dataset *data
         known ? "network" : "data set", known ? model->name : sdlf_dataset_title(dataset), mean, scale);
 }
 
-/* The loss of a sequence, or of pictures, is over the classes of each position or pixel: so must the probabilities
- * be. */
+/* The loss of a sequence, or of images, is over the classes of each position or pixel, and so the probabilities must be
+ * over the same axis. */
 static sdlf_status check_axis(const sdlf_model *model, const sdlf_layer *layer, int wanted, int rank)
 {
     bool softmax = strcmp(layer->type->name, "softmax") == 0 || strcmp(layer->type->name, "log_softmax") == 0;

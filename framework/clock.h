@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* A clock for measuring how long things take. */
+/* A clock for measuring durations. */
 #ifndef SDLF_FRAMEWORK_CLOCK_H
 #define SDLF_FRAMEWORK_CLOCK_H
 
 #include <time.h>
 
-/* Seconds since some fixed moment; never runs backwards. */
+/* Seconds since a fixed moment; monotonic. */
 static inline double sdlf_clock(void)
 {
     struct timespec time;

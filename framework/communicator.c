@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The public face of communicators: open by name, close, and what all classes do alike. */
+/* Public functions of communicators: open by name, close, and what is common to all classes. */
 #include <sdlf/communicator.h>
 #include <sdlf/suggest.h>
 
@@ -110,7 +110,7 @@ sdlf_status sdlf_communicator_compare(sdlf_communicator *communicator, const voi
     return status;
 }
 
-/* What a rank says of itself. */
+/* The outcome that a rank reports. */
 typedef struct outcome {
     int32_t status;
     char host[64], message[700];
@@ -158,7 +158,7 @@ int64_t sdlf_communicator_share(const sdlf_communicator *communicator, int64_t c
 
 int64_t sdlf_communicator_shard(int rank, int rank_count, int64_t count)
 {
-    enum { UNIT = 64 }; /* parts begin where kernels like vectors to begin */
+    enum { UNIT = 64 }; /* parts begin at the alignment that vector kernels prefer */
     if (rank >= rank_count) return count;
     return rank > 0 ? (int64_t)((double)count * rank / rank_count) / UNIT * UNIT : 0;
 }

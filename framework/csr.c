@@ -42,7 +42,7 @@ sdlf_status sdlf_csr_check(const sdlf_tensor *matrix)
     return SDLF_OK;
 }
 
-/* Counting sort by column; rows are walked in order, so that each new row's columns ascend. */
+/* Counting sort by column; rows are visited in order, so the columns of each new row ascend. */
 sdlf_status sdlf_csr_transpose(sdlf_tensor *transpose, const sdlf_tensor *matrix)
 {
     SDLF_REQUIRE(transpose);
@@ -65,7 +65,7 @@ sdlf_status sdlf_csr_transpose(sdlf_tensor *transpose, const sdlf_tensor *matrix
     memset(starts, 0, (size_t)(columns + 1) * sizeof *starts);
     for (int64_t e = 0; e < stored; e++) starts[column[e] + 1]++;
     for (int64_t c = 0; c < columns; c++) starts[c + 1] += starts[c];
-    for (int64_t r = 0; r < rows; r++) { /* starts[c] moves on to the next row's start as column c fills */
+    for (int64_t r = 0; r < rows; r++) { /* starts[c] advances to the next row's start as column c fills */
         for (int64_t e = offsets[r]; e < offsets[r + 1]; e++) {
             int64_t to = starts[column[e]]++;
             row[to] = (int32_t)r;

@@ -22,7 +22,7 @@ static const sdlf_dataset_class *find_class(const char *name, size_t length)
     return NULL;
 }
 
-/* The kind of set that a bare file or folder could be meant as; NULL: none. */
+/* The kind of data set that a file or folder without a kind probably is; NULL: none. */
 static const char *kind_of(const char *path)
 {
     static const char *const ends[][2] = {
@@ -92,7 +92,7 @@ bool sdlf_dataset_has_pixel_labels(const sdlf_dataset *dataset)
     return dataset->labels.dtype == SDLF_INT32 && dataset->labels.shape.rank == 3;
 }
 
-/* Are these targets of a sample numbers? */
+/* Checks that the targets of a sample are finite. */
 static sdlf_status check_finite(const sdlf_dataset *dataset, int64_t index, const float *target, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
@@ -103,7 +103,7 @@ static sdlf_status check_finite(const sdlf_dataset *dataset, int64_t index, cons
     return SDLF_OK;
 }
 
-/* The first of `count` labels that is no class; -1: none. */
+/* The index of the first of `count` labels that is not a class; -1: none. */
 static int64_t find_no_class(const sdlf_dataset *dataset, const int32_t *label, int64_t count)
 {
     int32_t least = sdlf_dataset_has_pixel_labels(dataset) ? -1 : 0;
@@ -138,7 +138,7 @@ sdlf_status sdlf_dataset_read_labels(const sdlf_dataset *dataset, int64_t index,
                      (int)((const int32_t *)to)[bad]);
 }
 
-/* A class for each sample, or for each position of a sequence, or for each pixel; or a row of targets. */
+/* True if labels are one class per sample, per position of a sequence or per pixel; or a row of targets per sample. */
 static bool are_labels(const sdlf_dataset *dataset)
 {
     int64_t count = dataset->samples.shape.dim[0];
@@ -168,7 +168,7 @@ sdlf_status sdlf_dataset_check_parts(const sdlf_dataset *dataset)
                              : "samples.data is NULL, and there is no read");
 }
 
-/* Did the class fill in what it promises? Everything else relies on it. */
+/* True if the class has filled in everything that it must. All other code relies on it. */
 static bool is_complete(const sdlf_dataset *dataset)
 {
     const sdlf_tensor *samples = &dataset->samples;
@@ -177,7 +177,7 @@ static bool is_complete(const sdlf_dataset *dataset)
            samples->shape.dim[0] > 0 && are_labels(dataset);
 }
 
-/* The class that a specification names, and its argument. */
+/* Finds the class that a specification names, and its argument. */
 static sdlf_status find(const sdlf_dataset_class **type, const char **argument, const char *specification,
                         sdlf_split split)
 {

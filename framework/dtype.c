@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Element types: sizes, names, and conversion between any two of them.
  *
- * Conversion goes in blocks through a wide type: float64 for floating sources, int64 for integer ones. Every source
- * fits its wide type exactly, so each element is rounded once, on the way out. */
+ * Conversion works in blocks, through a wide type: float64 for floating-point sources, int64 for integer ones. Every
+ * source type fits its wide type exactly, so each element is rounded only once, when it is written. */
 #include <sdlf/dtype.h>
 
 #include <math.h>
@@ -76,7 +76,7 @@ static uint16_t narrow(double value, int exponent_bits, int mantissa_bits)
     uint64_t kept = mantissa >> shift, rest = mantissa & ((UINT64_C(1) << shift) - 1),
              half = UINT64_C(1) << (shift - 1);
     if (rest > half || (rest == half && (kept & 1))) kept++;
-    /* `kept` holds the leading one, which counts as one exponent step; a carry moves into the exponent by itself. */
+    /* `kept` includes the leading one, which adds one exponent step; a carry propagates into the exponent. */
     return (uint16_t)(sign | (((uint64_t)(biased - 1) << mantissa_bits) + kept));
 }
 
@@ -175,8 +175,8 @@ static void store_floats(sdlf_dtype to, char *destination, const double *wide, i
     }
 }
 
-/* An int64 as a float64 that rounds to every narrower type as the integer itself would: bits beyond the 52 leading ones
- * are gathered into the lowest bit that is kept. */
+/* An int64 as a float64 that rounds to every narrower type as the integer itself would: bits beyond the leading 52 are
+ * ORed into the lowest bit that is kept (a sticky bit). */
 static double sticky(int64_t value)
 {
     if (value > -(INT64_C(1) << 53) && value < INT64_C(1) << 53) return (double)value;
@@ -223,7 +223,7 @@ static void store_integers(sdlf_dtype to, char *destination, const int64_t *wide
     }
 }
 
-/* Floats to integers of a byte, toward zero, saturating; NaN becomes 0. Without branches, for vectors. */
+/* Floats to 8-bit integers, towards zero, saturating; NaN becomes 0. Branch-free, so that it vectorises. */
 static int32_t byte_of(float value, float low, float high)
 {
     float number = value == value ? value : 0;
@@ -231,7 +231,7 @@ static int32_t byte_of(float value, float low, float high)
     return (int32_t)(raised < high ? raised : high);
 }
 
-/* Between float32 and 16 bits: gradients that go over links, weights of files. */
+/* Between float32 and 16-bit types: for gradients that are communicated, and weights in files. */
 static bool convert_halves(sdlf_dtype to, void *destination, sdlf_dtype from, const void *source, int64_t count)
 {
     const uint16_t *half = source;
@@ -251,13 +251,13 @@ static bool convert_halves(sdlf_dtype to, void *destination, sdlf_dtype from, co
     return true;
 }
 
-/* What networks of quantised numbers convert all the time, without the way through wider numbers. False: anything
- * else. */
+/* Frequent conversions of quantised networks, done directly instead of through a wide type. False: any other
+ * conversion. */
 static bool convert_directly(sdlf_dtype to, void *destination, sdlf_dtype from, const void *source, int64_t count)
 {
     if (from == SDLF_FLOAT32 && (to == SDLF_UINT8 || to == SDLF_INT8)) {
         const float *x = source, low = to == SDLF_UINT8 ? 0 : INT8_MIN, high = to == SDLF_UINT8 ? UINT8_MAX : INT8_MAX;
-        uint8_t *y = destination; /* of int8 the low bits are the number */
+        uint8_t *y = destination; /* the low bits of an int8 are its value */
         for (int64_t i = 0; i < count; i++) y[i] = (uint8_t)byte_of(x[i], low, high);
         return true;
     }

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* See eigen.h. Cyclic Jacobi (Golub and Van Loan, Matrix computations, 8.5): each rotation makes one element off the
- * diagonal 0. */
+/* See eigen.h. Cyclic Jacobi (Golub and Van Loan, Matrix computations, 8.5): each rotation zeroes one element off the
+ * diagonal. */
 #include "framework/eigen.h"
 
 #include <math.h>
 
-enum { SWEEPS = 60 }; /* ten are enough */
+enum { SWEEPS = 60 }; /* ten suffice in practice */
 
-/* Rows p and q of m turn: p' = c p - s q, q' = s p + c q. */
+/* Rotates rows p and q of m: p' = c p - s q, q' = s p + c q. */
 static void turn_rows(double *m, int n, int p, int q, double c, double s)
 {
     for (int i = 0; i < n; i++) {

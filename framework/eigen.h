@@ -3,9 +3,9 @@
 #ifndef SDLF_FRAMEWORK_EIGEN_H
 #define SDLF_FRAMEWORK_EIGEN_H
 
-/* Of a (n x n, row by row, symmetric; overwritten): value[k] falls with k, and row k of vector (n x n) is the unit
- * eigenvector of it, whose largest element is positive. By Jacobi's rotations, in an order of their own: the same bits
- * for the same matrix. */
+/* For a (n x n, row by row, symmetric; overwritten): value[k] descends with k, and row k of vector (n x n) is the unit
+ * eigenvector of value[k], with its largest element positive. Uses Jacobi rotations in a fixed order: the same matrix
+ * gives the same bits. */
 void eigen_of_symmetric(double *a, int n, double *value, double *vector);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Running a model over a data set once. */
+/* Evaluating a model on a data set once. */
 #include <sdlf/trainer.h>
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@
 
 enum { DEFAULT_BATCH = 128 };
 
-/* Everything but memory for the figures. */
+/* Prepares everything except memory for the figures. */
 static sdlf_status prepare(sdlf_evaluator **evaluator, sdlf_model *model, const sdlf_dataset *dataset,
                            sdlf_calculator *calculator, const sdlf_evaluation_options *wanted)
 {
@@ -20,7 +20,7 @@ static sdlf_status prepare(sdlf_evaluator **evaluator, sdlf_model *model, const 
     if (batch < 0)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "evaluation: expected a batch of at least 1, found %lld",
                          (long long)batch);
-    bool take = model->source.file != NULL; /* values that have been left in a file: the plan says what else is wrong */
+    bool take = model->source.file != NULL; /* values left in a file; the plan reports any other error */
     sdlf_status status = take ? SDLF_OK : sdlf_model_status(model);
     if (status == SDLF_OK && !model->built) status = sdlf_model_build(model, 1);
     if (status != SDLF_OK) return status;

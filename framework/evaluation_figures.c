@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What an evaluation says of classes and of float targets. */
+/* Figures of an evaluation for classes and for float targets. */
 #include <math.h>
 
 #include "framework/evaluator.h"
@@ -9,7 +9,7 @@ static double softplus(double x)
     return fmax(x, 0) + log1p(exp(-fabs(x)));
 }
 
-/* Of one value and its target. */
+/* The loss of one value and its target. */
 static double loss_of(sdlf_loss kind, double delta, double x, double t)
 {
     double d = fabs(x - t);
@@ -85,7 +85,7 @@ double sdlf_evaluation_mean_iou(const sdlf_evaluation *evaluation)
     return occur > 0 ? sum / occur : NAN;
 }
 
-/* Means over all targets. */
+/* The mean over all targets. */
 static double mean_of(const sdlf_evaluation *evaluation, bool squared)
 {
     if (evaluation == NULL || evaluation->samples == 0 || evaluation->targets == NULL) return NAN;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* An evaluation that several ranks have each done a part of. */
+/* Combines an evaluation of which several ranks have each done a part. */
 #include <stdlib.h>
 
 #include "framework/evaluator.h"
 
 enum { FIGURES = 3, TARGET_FIGURES = 8 };
 
-/* Into the list, or out of it. */
+/* Copies a count to the list, or from it. */
 static void move_count(double *place, int64_t *count, bool out)
 {
     if (out)

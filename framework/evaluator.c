@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Running a model over a data set: batches in, scores out, counts kept. See evaluator.h.
+/* Evaluator: runs a model over a data set, and counts what its scores predict. See evaluator.h.
  *
- * The last batch is filled up with zeros, so that one plan serves all. Scores are waited for, and with them uploads of the batch. */
+ * The last batch is padded with zeros, so that one plan serves all. Reading the scores also waits for the uploads. */
 #include "framework/evaluator.h"
 
 #include <float.h>
@@ -20,17 +20,17 @@ struct sdlf_evaluator {
     sdlf_classifier classifier;
     sdlf_loader *loader;
     sdlf_plan *plan;
-    sdlf_communicator *ranks;    /* NULL: this process does all */
+    sdlf_communicator *ranks;    /* NULL: this process evaluates all */
     int64_t whole;               /* samples of a batch of all ranks */
     int64_t batch, sample_count; /* samples of a batch; elements of a sample */
-    int64_t rows;                /* of scores that a sample has: its positions, or 1 */
-    float *samples;              /* (batch, sample_count): a last batch, filled up */
+    int64_t rows;                /* rows of scores per sample: its positions, or 1 */
+    float *samples;              /* (batch, sample_count): a padded last batch */
     float *scores;               /* (batch, rows, class_count) */
     sdlf_views views;
-    float *view, *part; /* with several: a view of a batch, and its scores */
+    float *view, *part; /* with several views: one view of a batch, and its scores */
     sdlf_loss loss;
     double huber_delta;
-    sdlf_target_figures *targets; /* of float targets: class_count */
+    sdlf_target_figures *targets; /* for float targets: class_count */
 };
 
 static int64_t bytes_of_samples(const sdlf_evaluator *evaluator)
@@ -82,7 +82,7 @@ static sdlf_status prepare(sdlf_evaluator *evaluator, sdlf_model *model, const s
     return SDLF_OK;
 }
 
-/* How many samples at a time; a network that takes one number of them only gets that. */
+/* Chooses the batch size; a network with a fixed batch size gets that. */
 static sdlf_status choose_batch(sdlf_evaluator *evaluator, const sdlf_model *model, int64_t wanted)
 {
     sdlf_status status = sdlf_classifier_find(&evaluator->classifier, model, &evaluator->data);
@@ -137,7 +137,7 @@ sdlf_status sdlf_evaluator_set_views(sdlf_evaluator *evaluator, sdlf_views views
     return sdlf_fail(SDLF_ERROR_MEMORY, "evaluation: no memory for views of %lld samples", (long long)evaluator->batch);
 }
 
-/* -log of the probability that the scores, `step` apart, give to `label`. A probability of 0 counts as the smallest
+/* -log of the probability that the scores, `step` apart, assign to `label`. A probability of 0 counts as the smallest
  * float. */
 static double loss_of(sdlf_scores kind, const float *score, int64_t step, int class_count, int32_t label)
 {
@@ -150,7 +150,7 @@ static double loss_of(sdlf_scores kind, const float *score, int64_t step, int cl
     return largest + log(sum) - own;
 }
 
-/* The class of the largest score, the first of equals. */
+/* The class with the largest score, the first among equals. */
 static int predict(const float *score, int64_t step, int class_count)
 {
     int best = 0;
@@ -180,7 +180,7 @@ static void count_batch(const sdlf_evaluator *evaluator, const sdlf_batch *batch
     }
 }
 
-/* What the network says of a batch. */
+/* Computes the network's scores of a batch. */
 static sdlf_status look(sdlf_evaluator *evaluator, const void *samples, float *scores)
 {
     sdlf_status status = sdlf_plan_write_converted(evaluator->plan, evaluator->classifier.samples, samples,
@@ -191,7 +191,7 @@ static sdlf_status look(sdlf_evaluator *evaluator, const void *samples, float *s
                           bytes_of_scores(evaluator));
 }
 
-/* The mean of what it says of the views. */
+/* Computes the mean of the scores over the views. */
 static sdlf_status look_several(sdlf_evaluator *evaluator, const void *samples)
 {
     sdlf_shape sample = sdlf_shape_without(evaluator->data.samples.shape, 0);
@@ -220,8 +220,8 @@ static sdlf_status run_batch(sdlf_evaluator *evaluator, const sdlf_batch *batch)
                                               : look_several(evaluator, samples);
 }
 
-/* Every rank has its part of each batch; in the last one some may have none, and are given a sample that does not
- * count. */
+/* Every rank has its part of each batch; in the last one some ranks may have none, and process a sample that is not
+ * counted. */
 static int64_t count_part(const sdlf_evaluator *evaluator, int64_t done, int64_t given)
 {
     int64_t left = evaluator->data.samples.shape.dim[0] - done;
@@ -257,7 +257,7 @@ sdlf_status sdlf_evaluator_run(sdlf_evaluator *evaluator, sdlf_evaluation *evalu
     if (evaluation->targets != NULL) memset(evaluation->targets, 0, (size_t)class_count * sizeof *evaluation->targets);
     if (evaluation->confusion != NULL)
         memset(evaluation->confusion, 0, (size_t)class_count * (size_t)class_count * sizeof *evaluation->confusion);
-    /* what the plan worked out from the parameters, such as folded batch normalisation, is made anew */
+    /* recompute what the plan derives from the parameters, such as folded batch normalisation */
     sdlf_status status = sdlf_plan_load_parameters(evaluator->plan);
     if (status == SDLF_OK) status = sdlf_loader_seek(evaluator->loader, 0, 0);
     if (status == SDLF_OK) status = run_parts(evaluator, evaluation, go_on, user);

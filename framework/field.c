@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Completing an options struct by its field table. See field.h. */
+/* Completing an options struct with its field table. See field.h. */
 #include "framework/field.h"
 
 #include <stdio.h>
@@ -10,7 +10,7 @@ static sdlf_status out_of_range(const sdlf_field *field, const char *part, doubl
                      field->maximum, found);
 }
 
-/* The same of whole numbers, every digit of them. */
+/* The same for integers, with all their digits. */
 static sdlf_status whole_out_of_range(const sdlf_field *field, const char *part, long long found)
 {
     return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s%s: expected %.0f to %.0f, found %lld", field->name, part, field->minimum,
@@ -32,7 +32,7 @@ static sdlf_status complete_pair(const sdlf_field *field, int *pair)
 static sdlf_status complete_float(const sdlf_field *field, float *value)
 {
     if (*value == 0 && field->zero_means_default) *value = (float)field->fallback;
-    /* the bounds as the member's own type has them, so that the nearest float to a bound is inside */
+    /* compare with the bounds in the member's own type, so that the float nearest to a bound is inside */
     bool inside = *value >= (float)field->minimum && *value <= (float)field->maximum;
     return inside ? SDLF_OK : out_of_range(field, "", (double)*value);
 }

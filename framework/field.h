@@ -5,13 +5,13 @@
 
 #include <sdlf/layer.h>
 
-/* Fill in the defaults of `options`, whose members `fields` describes, and check that each is in its range. A number
- * that has no default and whose minimum is above 0 is thereby required: left at zero it is out of range. NaN is in no
+/* Fills in the defaults of `options`, whose members `fields` describes, and checks that each is in its range. A number
+ * without a default whose minimum is above 0 is thereby required: left at zero it is out of range. NaN is in no
  * range.
- * Errors: SDLF_ERROR_ARGUMENT; the message names the field, the range and what was found. */
+ * Errors: SDLF_ERROR_ARGUMENT; the message names the field, the range and the value. */
 sdlf_status sdlf_fields_complete(const sdlf_field *fields, void *options);
 
-/* Are the described members of two complete options equal? The first that differs; NULL if none does. */
+/* Compares the described members of two complete options. Returns the first that differs; NULL if none does. */
 const sdlf_field *sdlf_fields_difference(const sdlf_field *fields, const void *a, const void *b);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Single numbers of 16 bits, from and to float32, by their bits: right also where denormal numbers are flushed to zero,
- * and simple enough for compilers to make vectors of. Rounding is to nearest, ties to even; overflow gives infinity;
- * every NaN becomes the one that is quiet and has no payload, with its sign. */
+/* Conversion of single 16-bit floating-point values from and to float32 by their bits: correct also if denormals are
+ * flushed to zero, and simple enough for compilers to vectorise. Rounding is to nearest, ties to even; overflow gives
+ * infinity; every NaN becomes the quiet NaN without a payload, with its sign. */
 #ifndef SDLF_FRAMEWORK_FLOAT16_H
 #define SDLF_FRAMEWORK_FLOAT16_H
 
@@ -43,7 +43,7 @@ static inline uint16_t sdlf_to_float16(float value)
 {
     uint32_t bits = sdlf_bits_of_float(value), size = bits & 0x7FFFFFFF;
     uint32_t normal = (size + 0xC8000FFF + (size >> 13 & 1)) >> 13;
-    /* below the normal ones: a sum with 0.5 rounds where float16 ends, at 2^-24 */
+    /* denormals: adding 0.5 rounds at 2^-24, the smallest float16 */
     uint32_t small = sdlf_bits_of_float(sdlf_float_of_bits(size) + 0.5f) - 0x3F000000;
     uint32_t half = size < 0x38800000 ? small : normal;
     half = size >= 0x477FF000 ? 0x7C00 : half; /* 65520 and more round to infinity */
@@ -55,7 +55,7 @@ static inline float sdlf_from_float16(uint16_t half)
 {
     uint32_t size = (uint32_t)(half & 0x7FFF) << 13, sign = (uint32_t)(half & 0x8000) << 16;
     uint32_t normal = size + (112u << 23);
-    /* below the normal ones the leading one is missing: it is put there, and taken away as a number */
+    /* denormals have no implicit leading one: add it to the bits, then subtract its value */
     uint32_t small = sdlf_bits_of_float(sdlf_float_of_bits(size + (113u << 23)) - sdlf_float_of_bits(113u << 23));
     uint32_t bits = size < (1u << 23) ? small : normal;
     bits = size >= 0x0F800000 ? 0x7F800000 : bits;

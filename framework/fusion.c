@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Fusions: which there are, and the way from members to a fused operation and back. */
+/* Fusions: their list, and the conversion between members and a fused operation. */
 #include <sdlf/calculator.h>
 #include <sdlf/fusion.h>
 
@@ -10,7 +10,7 @@
 
 enum { ALIGNMENT = 64 };
 
-/* Has a class before this one, or an entry before this one, the fusion too? */
+/* True if a class before this one, or an entry before this one, has the fusion too. */
 static bool is_listed_before(int class_index, const sdlf_fused_slot *entry)
 {
     for (int c = 0; c <= class_index; c++) {
@@ -100,7 +100,7 @@ static bool is_present(const sdlf_fusion_edge *edge, unsigned present)
     return (present >> edge->from & 1) && (present >> edge->to & 1);
 }
 
-/* The first edge of the variant with the same content as this one. */
+/* The first edge of the variant that carries the same tensor as this one. */
 static int first_of(const sdlf_fusion *fusion, int edge, unsigned present)
 {
     const sdlf_fusion_edge *e = fusion->edge;

@@ -14,8 +14,8 @@
 
 #include "framework/require.h"
 
-static sdlf_allocator allocator; /* all NULL: the C heap */
-static atomic_llong in_use;      /* blocks */
+static sdlf_allocator allocator; /* all NULL: use the C heap */
+static atomic_llong in_use;      /* number of blocks */
 
 sdlf_status sdlf_set_allocator(const sdlf_allocator *wanted)
 {
@@ -29,9 +29,9 @@ sdlf_status sdlf_set_allocator(const sdlf_allocator *wanted)
     return SDLF_OK;
 }
 
-/* Ask for huge pages under large blocks: weights are walked along columns, each row on a page of its own, and the rows
- * that a sparse product fetches lie anywhere. On small pages, address translation would cost more than the arithmetic.
- * A refusal changes nothing but time. */
+/* Requests huge pages for large blocks: kernels walk weights along columns, with each row on a different page, and the
+ * rows that a sparse product gathers are scattered. With small pages, address translation would cost more than the
+ * arithmetic. If the request is refused, only speed is lost. */
 static void prefer_huge_pages(void *memory, size_t bytes)
 {
     enum { LARGE = 4 << 20 };
@@ -50,7 +50,7 @@ void *sdlf_heap_allocate(int64_t bytes)
     if (bytes < 0 || bytes > INT64_MAX - SDLF_HEAP_ALIGNMENT || (uint64_t)bytes > SIZE_MAX - SDLF_HEAP_ALIGNMENT) {
         return NULL;
     }
-    /* aligned_alloc wants a multiple of the alignment */
+    /* aligned_alloc requires a multiple of the alignment */
     size_t blocks = ((size_t)bytes + SDLF_HEAP_ALIGNMENT - 1) / SDLF_HEAP_ALIGNMENT;
     size_t size = (blocks ? blocks : 1) * SDLF_HEAP_ALIGNMENT;
     void *memory = allocator.allocate != NULL ? allocator.allocate(size, SDLF_HEAP_ALIGNMENT, allocator.user)
@@ -63,7 +63,7 @@ void *sdlf_heap_allocate(int64_t bytes)
 
 void sdlf_heap_discard(void *memory, int64_t bytes)
 {
-    if (memory == NULL || bytes <= 0 || allocator.allocate != NULL) return; /* whose pages those are, its owner knows */
+    if (memory == NULL || bytes <= 0 || allocator.allocate != NULL) return; /* only the owner may discard its pages */
     uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
     uintptr_t first = ((uintptr_t)memory + page - 1) / page * page,
               last = ((uintptr_t)memory + (size_t)bytes) / page * page;

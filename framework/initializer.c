@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Starting values of parameters. See initializer.h. */
+/* Initial values of parameters. See initializer.h. */
 #include "framework/initializer.h"
 
 #include <assert.h>
@@ -66,7 +66,7 @@ sdlf_status sdlf_initializer_operation(sdlf_operation *operation, const sdlf_par
     }
 }
 
-/* The operations, on the host: each is described where its kind is (operations/kinds.h). */
+/* The operations, on the host: each is specified with its kind (operations/kinds.h). */
 static void fill(float *value, int64_t count, float constant)
 {
     for (int64_t element = 0; element < count; element++) value[element] = constant;
@@ -98,8 +98,8 @@ bool sdlf_initializer_is_drawn(const sdlf_parameter_spec *spec)
     return spec->initializer != SDLF_INIT_IDENTITY;
 }
 
-/* Filter k of a convolution becomes 1 at the middle of channel k, and 0 elsewhere, of its group's channels; the filters
- * beyond them stay. */
+/* Sets filter k of a convolution to 1 at the centre of channel k of its group's channels, and to 0 elsewhere; any
+ * further filters are unchanged. */
 static void pass_channels(float *value, sdlf_shape shape)
 {
     if (shape.rank != 4) return;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* What a layer's `infer` fills its signature with. */
+/* Functions with which a layer's `infer` fills its signature. */
 #include <sdlf/layer.h>
 
 #include "framework/require.h"
 
-/* One more of `maximum`, of a shape that fits in memory? */
+/* Checks that one more of `maximum` is allowed, and that its shape fits in memory. */
 static sdlf_status check(const char *what, int count, int maximum, sdlf_dtype dtype, sdlf_shape shape)
 {
     int64_t elements = sdlf_shape_count(shape), size = (int64_t)sdlf_dtype_size(dtype);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The registry of layer classes: those of the library, then those that programs register. */
+/* The registry of layer classes: built-in ones, then those that programs register. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -49,7 +49,7 @@ static size_t field_size(sdlf_field_type type)
     return 0;
 }
 
-/* What is wrong with a field; NULL: nothing. */
+/* Describes what is wrong with a field; NULL: nothing. */
 static const char *field_fault(const sdlf_layer_class *type, const sdlf_field *field)
 {
     size_t size = field_size(field->type);
@@ -62,7 +62,7 @@ static const char *field_fault(const sdlf_layer_class *type, const sdlf_field *f
     return NULL;
 }
 
-/* What is wrong with the table of `size` bytes as a whole; NULL: nothing. */
+/* Describes what is wrong with the table of `size` bytes as a whole; NULL: nothing. */
 static const char *class_fault(const sdlf_layer_class *type, size_t size)
 {
     if (type->summary == NULL) return "summary is NULL";
@@ -86,8 +86,8 @@ static bool same_name(const void *a, const void *b)
     return strcmp(((const sdlf_layer_class *)a)->name, ((const sdlf_layer_class *)b)->name) == 0;
 }
 
-/* Append a table of `size` bytes to the list: as it is, or, where it is shorter than tables are now, a copy in which the
- * members that it lacks are zero. *there is the table in the list of that name; NULL: the list is full. */
+/* Appends a table of `size` bytes to the list or, if it is shorter than tables are now, a copy with the missing members
+ * zero. *there is the table of that name in the list; NULL: the list is full. */
 static sdlf_status append(const sdlf_layer_class *type, size_t size, const void **there)
 {
     if (size == sizeof *type) {
@@ -99,7 +99,7 @@ static sdlf_status append(const sdlf_layer_class *type, size_t size, const void 
     memcpy(full, type, size);
     *there = registered_add(&others, full, same_name);
     if (*there == full || (*there != NULL && memcmp(*there, full, sizeof *full) == 0)) {
-        if (*there != full) free(full); /* the same table again */
+        if (*there != full) free(full); /* the same table was registered before */
         *there = type;
         return SDLF_OK;
     }

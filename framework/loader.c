@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* Loader: batches in order, from a batch maker, made ahead of time by a prefetch thread.
  *
- * Batch b of epoch e is item e * batches + b of the prefetch queue. So the thread goes on by itself from the end of an
- * epoch to the next epoch's order and first batches, and the seek that follows finds them made.
+ * Batch b of epoch e is item e * batches + b of the prefetch queue. At the end of an epoch the thread therefore
+ * continues with the next epoch's order and first batches, which are ready when the seek to them follows.
  *
- * Three slots: one in use, one ready, one being made. Where the process may use a single core, a thread would only
- * take turns with the caller's; batches are then made when they are asked for. */
+ * There are three slots: one in use, one ready, one being made. If the process may use only one core, a thread would
+ * only compete with the caller's; batches are then made on demand. */
 #include <sdlf/dataset.h>
 #include <sdlf/machine.h>
 
@@ -20,13 +20,13 @@ enum { SLOTS = 3 };
 
 struct sdlf_loader {
     sdlf_batch_maker maker;
-    sdlf_batch slot[SLOTS]; /* only the first without prefetching */
-    int64_t epoch, next;    /* the batch that sdlf_loader_next gives */
+    sdlf_batch slot[SLOTS]; /* without prefetching only the first is used */
+    int64_t epoch, next;    /* the next batch that sdlf_loader_next returns */
     bool prefetching;
     sdlf_prefetch prefetch;
 };
 
-/* Item `number` of the queue; runs on the prefetch thread. */
+/* Makes item `number` of the queue; runs on the prefetch thread. */
 static sdlf_status make_item(void *context, int64_t number, int slot)
 {
     sdlf_loader *loader = context;

@@ -6,7 +6,7 @@
 
 #include <sdlf/random.h>
 
-enum { ATTEMPTS = 60, CHOICE = 62, BOX = 63 }; /* of the 64 numbers that an image has */
+enum { ATTEMPTS = 60, CHOICE = 62, BOX = 63 }; /* of the 64 counters that an image has */
 
 sdlf_status sdlf_mixing_check(const sdlf_mixing *mixing, sdlf_shape sample)
 {
@@ -21,7 +21,7 @@ sdlf_status sdlf_mixing_check(const sdlf_mixing *mixing, sdlf_shape sample)
     return SDLF_OK;
 }
 
-/* From Beta(a, a), by Joehnk's rejection: U^(1/a) / (U^(1/a) + V^(1/a)) where that sum is at most 1. */
+/* Draws from Beta(a, a) with Joehnk's rejection method: U^(1/a) / (U^(1/a) + V^(1/a)) if that sum is at most 1. */
 static double draw_beta(double a, uint64_t seed, uint64_t first, uint32_t epoch)
 {
     for (uint64_t attempt = 0; attempt < ATTEMPTS; attempt++) {
@@ -32,10 +32,10 @@ static double draw_beta(double a, uint64_t seed, uint64_t first, uint32_t epoch)
             if (x + y <= 1 && x + y > 0) return x / (x + y);
         }
     }
-    return 1; /* one sample in some 10^9 stays as it is */
+    return 1; /* about one sample in 10^9 is left unmixed */
 }
 
-/* A box of `share` of the area around a centre that is anywhere, cut off at the edges. */
+/* A box with `share` of the area around a random centre, clipped at the edges. */
 static void cut_box(sdlf_mix *mix, double share, sdlf_philox draw, sdlf_shape sample)
 {
     int64_t side[2] = {sample.dim[1], sample.dim[2]}, from[2], to[2];
@@ -63,7 +63,7 @@ sdlf_mix sdlf_mix_of(const sdlf_mixing *mixing, uint64_t seed, int64_t image, in
     return mix;
 }
 
-/* Both at once, as each needs the other as it was. */
+/* Mixes both at once, since each needs the other's original values. */
 static void mix_values(float *a, float *b, int64_t count, float share_a, float share_b)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -100,7 +100,7 @@ void sdlf_mix_batch(sdlf_batch *batch, const sdlf_mixing *mixing, uint64_t seed,
     int32_t *second = batch->second_labels.data;
     for (int64_t i = 0; i < (count + 1) / 2; i++) {
         int64_t j = count - 1 - i;
-        bool alone = images[i] == images[j]; /* the middle one, which stays as it is */
+        bool alone = images[i] == images[j]; /* the middle one, which is not mixed */
         sdlf_mix a = sdlf_mix_of(mixing, seed, images[i], epoch, sample),
                  b = sdlf_mix_of(mixing, seed, images[j], epoch, sample);
         if (alone) a.share = b.share = 1;

@@ -10,19 +10,19 @@ static inline bool sdlf_mixing_wanted(const sdlf_mixing *mixing)
     return mixing->mixup > 0 || mixing->cutmix > 0;
 }
 
-/* Are the numbers in their ranges, and are samples of that shape (without the batch) pictures where they must be?
- * SDLF_ERROR_ARGUMENT. */
+/* Checks that the values are in their ranges, and that samples of that shape (without the batch) are images where
+ * required. Errors: SDLF_ERROR_ARGUMENT. */
 sdlf_status sdlf_mixing_check(const sdlf_mixing *mixing, sdlf_shape sample);
 
-/* How a sample is mixed: it keeps `share` of its values, or all of its pixels but those of a box. */
+/* How a sample is mixed: the fraction of its values that it keeps, or, if `cut`, the box that is replaced. */
 typedef struct sdlf_mix {
     float share;
     bool cut;
-    int64_t top, left, bottom, right; /* of the box, the latter two behind it */
+    int64_t top, left, bottom, right; /* of the box; bottom and right are exclusive */
 } sdlf_mix;
 sdlf_mix sdlf_mix_of(const sdlf_mixing *mixing, uint64_t seed, int64_t image, int64_t epoch, sdlf_shape sample);
 
-/* Mix the batch's samples, made of those of these numbers, and its labels. */
+/* Mixes the batch's samples, which are those with these indices, and its labels. */
 void sdlf_mix_batch(sdlf_batch *batch, const sdlf_mixing *mixing, uint64_t seed, const int32_t *images, int64_t epoch);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Building a model: layers and outputs are appended; the first error is kept until someone asks. */
+/* Building a model: layers and outputs are appended; the first error is kept until it is asked for. */
 #include "framework/model_internal.h"
 
 #include <stdio.h>
@@ -55,7 +55,7 @@ const char *sdlf_model_name(const sdlf_model *model)
     return model->name;
 }
 
-/* Keep the calling thread's message as the model's, unless an earlier error is kept already. */
+/* Keeps the calling thread's message as the model's, unless an earlier error is kept already. */
 static void keep_error(sdlf_model *model, sdlf_status status)
 {
     if (model == NULL || model->status != SDLF_OK || status == SDLF_OK) return;
@@ -102,7 +102,7 @@ static sdlf_status reserve_layer(sdlf_model *model)
     return SDLF_OK;
 }
 
-/* A name that must be there; where it is not, that is an error of the model's. */
+/* Checks that a name is not NULL; if it is, the model records an error. */
 static bool has_name(sdlf_model *model, const char *name, const char *function)
 {
     if (name != NULL || model->status != SDLF_OK) return true;
@@ -110,7 +110,7 @@ static bool has_name(sdlf_model *model, const char *name, const char *function)
     return false;
 }
 
-/* Plans have been made of it: then it keeps its outputs, and the wish to change them is an error of the model's. */
+/* True if plans use the model: its outputs are then fixed, and an attempt to change them is an error of the model. */
 static bool has_plans(sdlf_model *model)
 {
     if (model->users == 0) return false;
@@ -139,7 +139,7 @@ static sdlf_status check_inputs(const sdlf_model *model, const sdlf_layer_class 
     return SDLF_OK;
 }
 
-/* Fill a new entry; on failure it is empty again. */
+/* Fills a new entry; on failure it is empty again. */
 static sdlf_status make_layer(model_layer *entry, sdlf_model *model, const sdlf_layer_class *type, const void *options,
                               const sdlf_node *inputs, int input_count)
 {
@@ -196,7 +196,7 @@ sdlf_node sdlf_model_add(sdlf_model *model, const sdlf_layer_class *type, const 
         keep_error(model, status);
         return no_node;
     }
-    model->built = false; /* what the layers before have keeps its values */
+    model->built = false; /* parameters of the earlier layers keep their values */
     model_enter_name(model, model->layer_count);
     return (sdlf_node){.layer = model->layer_count++, .output = 0};
 }

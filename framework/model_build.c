@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Inferring a model's shapes. */
+/* Shape inference of a model. */
 #include "framework/model_internal.h"
 
 #include <sdlf/machine.h>
 #include <stdio.h>
 #include <string.h>
 
-/* Sparse matrices stand where the layer takes them, and nowhere else. */
+/* Sparse matrices are allowed only at inputs that require them. */
 static sdlf_status check_sparse(const sdlf_layer_class *type, const sdlf_signature *signature)
 {
     for (int i = 0; i < signature->input_count; i++) {
@@ -18,7 +18,7 @@ static sdlf_status check_sparse(const sdlf_layer_class *type, const sdlf_signatu
     return SDLF_OK;
 }
 
-/* Layers compute with elements: values that have none are only outputs of a network. */
+/* Layers need elements to compute with: tensors without any can only be outputs of a network. */
 static sdlf_status check_elements(const sdlf_signature *signature)
 {
     for (int i = 0; i < signature->input_count; i++) {
@@ -52,7 +52,7 @@ sdlf_status model_layer_infer(const sdlf_layer *layer, int position, const sdlf_
     char at[256] = "";
     if (layer->origin != NULL) snprintf(at, sizeof at, "; at %s", layer->origin);
     if (layer->origin != NULL && status == SDLF_ERROR_ARGUMENT)
-        status = SDLF_ERROR_FORMAT; /* the file's, not a caller's */
+        status = SDLF_ERROR_FORMAT; /* an error of the file, not of a caller */
     return sdlf_fail(status, "layer %d '%s' (%s): %s%s%s", position, layer->name, layer->type->name,
                      sdlf_error_message(), from, at);
 }
@@ -81,10 +81,10 @@ sdlf_status model_infer_layer(sdlf_model *model, int index, sdlf_signature *sign
     return SDLF_OK;
 }
 
-/* Add the bytes of a layer's parameters to `total`. More than this process can have is refused before any is allocated:
- * systems that promise memory they do not have would end the process later instead. What it has may be these very
- * parameters. A machine that has started this process has a megabyte: for so little nothing is looked up, which opens
- * files. `machine` is zeroed until it is. */
+/* Adds the bytes of a layer's parameters to `total`. An amount that this process cannot have is rejected before any of
+ * it is allocated, since systems that overcommit memory would kill the process later. The memory already used may be
+ * these very parameters. A megabyte is always available: for so little nothing is queried, which would open files.
+ * `machine` is zero until it is. */
 static sdlf_status count_parameters(const sdlf_layer *layer, const sdlf_signature *signature, sdlf_machine *machine,
                                     double *total)
 {

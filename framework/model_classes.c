@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of the classes that a model tells apart. */
+/* Names of the classes that a model predicts. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Frozen parameters, which training does not change. A layer keeps a list of them beside its options, except for a value,
- * whose option it is. */
+/* Frozen parameters, which training does not change. A layer keeps a list of them beside its options, except for
+ * `value`, which has an option for it. */
 #include "framework/model_internal.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #include "framework/require.h"
 
-/* Where " NAME " begins in the list; NULL: it is not there. */
+/* The position of " NAME " in the list; NULL: it is not in it. */
 static char *find(char *list, const char *name)
 {
     size_t length = strlen(name);

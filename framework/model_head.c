@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The layer that makes a classifier's scores, and another in its place. */
+/* The layer that computes a classifier's scores, and its replacement. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 #include "framework/model_internal.h"
 
-/* How many classes the layer tells apart, as its options have it; NULL: it is no such layer. */
+/* The number of classes, as an option of the layer; NULL: it is not such a layer. */
 static int *classes_of(const sdlf_layer *layer)
 {
     void *options = (void *)(uintptr_t)layer->options; /* the model's own */
@@ -27,7 +27,7 @@ int sdlf_model_head(const sdlf_model *model)
     return classes_of(&model->layers[at].layer) != NULL ? at : -1;
 }
 
-/* Does a layer behind it have parameters? Theirs follow, and would go with the head's. */
+/* True if no layer behind it has parameters: these would follow the head's and be removed with them. */
 static bool is_last_with_parameters(const sdlf_model *model, int head)
 {
     const model_layer *entry = &model->layers[head];

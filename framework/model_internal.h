@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The model's own structures, for the model, the plan and the formats. */
+/* Internal structures of a model, for the model, the plan and the formats. */
 #ifndef SDLF_FRAMEWORK_MODEL_INTERNAL_H
 #define SDLF_FRAMEWORK_MODEL_INTERNAL_H
 
@@ -8,8 +8,8 @@
 #include <sdlf/formats.h>
 #include <sdlf/model.h>
 
-/* A batch that no network has somewhere in its shapes by chance: what differs from a batch of 1 depends on the
- * batch. */
+/* A batch size that does not occur in a network's shapes by chance: a dimension that differs from that of a batch of 1
+ * depends on the batch. */
 enum { MODEL_OTHER_BATCH = 1009 };
 
 /* One layer of the graph. Outputs are known after model_infer, parameters after sdlf_model_build. */
@@ -22,11 +22,11 @@ typedef struct model_layer {
     sdlf_dtype output_dtype[SDLF_MAX_LAYER_OUTPUTS];
     bool output_sparse[SDLF_MAX_LAYER_OUTPUTS];
     int first_parameter, parameter_count;
-    char *frozen;    /* " weight bias ": parameters that training does not change, though it could; NULL: none. Owned */
-    int next_number; /* where search begins for a free N in "NAME_N", with this layer's name; 0: at 2 */
+    char *frozen;    /* " weight bias ": parameters that the user froze, though trainable; NULL: none. Owned */
+    int next_number; /* where the search for a free N in "NAME_N" begins, for this layer's name; 0: at 2 */
 } model_layer;
 
-/* Names of layers, hashed: slots hold a layer's index + 1, or 0. Each stands at the first free slot from its own on. */
+/* A hash table of layer names: slots hold a layer's index + 1, or 0. Linear probing. */
 typedef struct model_names {
     int *layer;
     int capacity; /* a power of 2, at least twice the layers; 0: no memory yet */
@@ -35,22 +35,22 @@ typedef struct model_names {
 typedef struct model_output {
     char *name;
     sdlf_node node;
-    int length, axis; /* the output that says how many of its elements along the axis count; -1: all do */
+    int length, axis; /* output with the number of valid elements along the axis; -1: all are valid */
 } model_output;
 
-/* Where the values of parameters are that have been left in a file: who opened it reads them. */
+/* Reads parameter values that were left in a file; implemented by whoever opened the file. */
 typedef struct model_source {
-    /* Values first .. first + count - 1 of a parameter. */
+    /* Reads values first .. first + count - 1 of a parameter. */
     sdlf_status (*read)(void *file, int parameter, int64_t first, int64_t count, float *values);
-    bool (*in_pieces)(const void *file, int parameter); /* or only all of them at once? */
-    /* Is the parameter, a matrix (units, inputs), of integers with scales in the file? That many inputs share one; 0:
-     * no. */
+    bool (*in_pieces)(const void *file, int parameter); /* false: only all values at once */
+    /* For a parameter (units, inputs) that the file stores as integers with scales: how many inputs share a scale; 0:
+     * the file stores no such integers. */
     int64_t (*shared_scale)(const void *file, int parameter);
     void (*close)(void *file);
     void *file; /* NULL: every parameter has its values */
 } model_source;
 
-/* Names of classes, owned. */
+/* Names of the classes that the network predicts, owned. */
 typedef struct model_classes {
     char **name;
     int count;
@@ -58,7 +58,7 @@ typedef struct model_classes {
 
 struct sdlf_model {
     char *name;
-    char *origin; /* of the layers added next */
+    char *origin; /* of the layers that are added next */
     model_layer *layers;
     int layer_count, layer_capacity;
     model_names names;
@@ -66,19 +66,19 @@ struct sdlf_model {
     int output_count;
     sdlf_parameter *parameters;
     int parameter_count, parameter_capacity;
-    int described;                 /* the layers, from the first on, whose parameters are listed */
-    atomic_uint_least64_t changes; /* how often the library has changed values of parameters, here or on a device */
-    int shard, shards;      /* of what optimizer states a training has here, one part of several; 0 of 0: all of them */
-    int users, state_users; /* plans that hold addresses of the parameters; of these, such as update them */
+    int described;                 /* number of layers, from the first, whose parameters are listed */
+    atomic_uint_least64_t changes; /* how often the library has changed parameter values, here or on a device */
+    int shard, shards;             /* which of several parts of the optimizer states a training has here; 0, 0: whole */
+    int users, state_users;        /* plans that hold addresses of the parameters; those of them that update them */
     bool built;
     model_source source;
-    bool given_away;    /* to a plan that takes values of its parameters: that is the error then */
+    bool given_away;    /* to a plan that takes the parameter values; status is an error then */
     sdlf_status status; /* the first error made while building, and its message */
     char *message;
     sdlf_normalization normalization;
     model_classes classes;
-    sdlf_loss loss;    /* where it has no loss layer */
-    float huber_delta; /* of that; 0: 1 */
+    sdlf_loss loss;    /* if it has no loss layer */
+    float huber_delta; /* of `loss`; 0: 1 */
     sdlf_training_state training_state;
 };
 
@@ -88,9 +88,9 @@ struct sdlf_model {
 int model_find_layer(const sdlf_model *model, const char *name);
 /* The parameter of that full name, "conv2d.weight", once parameters are listed; -1: none. */
 int model_find_parameter(const sdlf_model *model, const char *name);
-/* The given name, or the class's name with the first free number behind it. The caller's; NULL: out of memory. */
+/* The given name, or the class's name with the first free number appended. The caller's; NULL: out of memory. */
 char *model_choose_name(sdlf_model *model, const sdlf_layer_class *type, const char *given);
-/* Make room for one more name; enter the name of a layer, the next; take that of the last layer away. */
+/* Allocate for one more name; enter the name of the next layer; remove the name of the last layer. */
 sdlf_status model_reserve_name(sdlf_model *model);
 void model_enter_name(sdlf_model *model, int layer);
 void model_remove_last_name(sdlf_model *model);
@@ -98,86 +98,86 @@ void model_remove_last_name(sdlf_model *model);
 /* ---- classes (model_classes.c) ---- */
 
 void model_release_classes(model_classes *classes);
-/* They are the model's from now on, in place of those before. */
+/* The model takes ownership of them, in place of those before. */
 void model_take_classes(sdlf_model *model, model_classes *classes);
 
 /* ---- inference (model_build.c) ---- */
 
-/* Infer one layer's signature from its inputs' shapes and dtypes (already filled in), and put the layer's name,
- * position and the layer its first input comes from around an error. `producer` may be NULL. */
+/* Infers one layer's signature from its inputs' shapes and dtypes (already filled in), and adds the layer's name and
+ * position, and the layer that its first input comes from, to an error. `producer` may be NULL. */
 sdlf_status model_layer_infer(const sdlf_layer *layer, int position, const sdlf_layer *producer,
                               sdlf_signature *signature);
 
-/* The signature of one layer, for a batch of 1, from the outputs of those before it; the layer keeps its outputs. */
+/* The signature of one layer, for a batch of 1, from the outputs of those before it; stores its outputs. */
 sdlf_status model_infer_layer(sdlf_model *model, int index, sdlf_signature *signature);
 
-/* Infer every layer's outputs for a batch of 1 and check the size of the parameters, without making them. Errors: as
- * sdlf_model_build; parameters that take more than the machine's memory are SDLF_ERROR_MEMORY. */
+/* Infers every layer's outputs for a batch of 1 and checks the size of the parameters, without allocating them. Errors:
+ * as sdlf_model_build; parameters that exceed the machine's memory are SDLF_ERROR_MEMORY. */
 sdlf_status model_infer(sdlf_model *model);
 
 /* ---- parameters (model_parameters.c) ---- */
 
-/* The two halves of sdlf_model_build: list the parameters that are not listed yet (of a model that is built: all of
- * them anew), without values; then give values to those that have none, initialised from *seed, or undefined without
- * one. After a failure, and for whoever stops in between, model_truncate_parameters has things as they were. */
+/* The two halves of sdlf_model_build: the first lists the parameters that are not listed yet (all of them, if the model
+ * is built), without values; the second gives values to those that have none, initialised from *seed, or undefined if
+ * seed is NULL. After a failure, or to stop in between, model_truncate_parameters restores the previous state. */
 sdlf_status model_describe(sdlf_model *model);
 sdlf_status model_allocate(sdlf_model *model, const uint64_t *seed);
 
-/* Freeze the parameter of that name ("weight"); whether the layer has one is told when parameters are listed. */
+/* Freezes the parameter of that name ("weight"); whether it exists is checked when parameters are listed. */
 sdlf_status model_freeze(sdlf_model *model, int layer, const char *parameter);
 
 bool model_is_frozen(const model_layer *layer, const char *parameter);
-/* SDLF_ERROR_ARGUMENT where it has been said of a parameter that the layer does not have. */
+/* SDLF_ERROR_ARGUMENT if a parameter was frozen that the layer does not have. */
 sdlf_status model_check_frozen(const model_layer *layer, const sdlf_signature *signature);
 
 /* How many parameters, from the first on, have values. */
 int model_valued_count(const sdlf_model *model);
 
-/* Free the parameters from number `count` on, with which a layer's own begin; the model is then not built. */
+/* Frees the parameters from index `count` on, which is the first of a layer; the model is then not built. */
 void model_truncate_parameters(sdlf_model *model, int count);
 
-/* Free all of them (before they are made anew). */
+/* Frees all parameters (before they are listed again). */
 void model_free_parameters(sdlf_model *model);
 
-/* A plan takes addresses of the parameters, and of the optimizer's states too where it updates them; and is done with
- * them. Meanwhile neither may be freed. */
+/* A plan starts to use addresses of the parameters, and of the optimizer states if it updates them; or it stops. In
+ * between neither may be freed. */
 void model_start_using(sdlf_model *model, bool states);
 void model_stop_using(sdlf_model *model, bool states);
-/* Keep the shard-th of `shards` parts of each optimizer state, flat, and nothing of the others, also of states to come;
- * 0 of 0: states are whole again, and what is there is dropped. No plan uses them. */
+/* Keeps the shard-th of `shards` parts of each optimizer state, flat, and nothing of the others, also of future states;
+ * with 0 of 0 states are whole again, and existing ones are dropped. No plan may be using them. */
 sdlf_status model_shard_states(sdlf_model *model, int shard, int shards);
-/* Elements of a parameter's state here, and where they begin. */
+/* The number of elements of a parameter's state here, and the index of the first. */
 int64_t model_state_count(const sdlf_model *model, int parameter);
 int64_t model_state_first(const sdlf_model *model, int parameter);
 
-/* Values of parameters have been changed: what plans have made of them is out of date. */
+/* Records that parameter values have changed, which makes copies in plans out of date. */
 void model_note_change(sdlf_model *model);
 
-/* A plan takes the values of parameters: from now on the status of the model, until now SDLF_OK, is an error that says
- * so. The thread's message stays: it may be that of the failure in whose middle the values were lost. */
+/* A plan takes the parameter values: the model's status, SDLF_OK so far, becomes an error that says so. The thread's
+ * message does not change: it may be that of the failure during which the values were lost. */
 void model_give_away(sdlf_model *model);
 
 /* ---- values that have been left in a file (model_lazy.c) ---- */
 
-/* The parameters are described, and their values stay where `source` reads them, which is the model's from now on.
- * Until a plan has taken them, the status of the model is an error that says so. */
+/* The parameters are listed, but their values stay in a file, from which `source`, owned by the model from now on,
+ * reads them. Until a plan has taken them, the model's status is an error that says so. */
 void model_defer_values(sdlf_model *model, model_source source);
 
-/* Have the values of a parameter in the model's memory; nothing to do where they are there. */
+/* Loads the values of a parameter into the model's memory, unless they are there. */
 sdlf_status model_fetch_values(sdlf_model *model, int parameter);
 
-/* Can some of a parameter's values be read that are not there? Then read them. */
+/* True if parts of a parameter's values that are not in memory can be read; and the function that reads them. */
 bool model_reads_pieces(const sdlf_model *model, int parameter);
 sdlf_status model_read_values(sdlf_model *model, int parameter, int64_t first, int64_t count, float *values);
 
-/* Free a parameter's values, given back to the system at once. */
+/* Frees a parameter's values and returns their memory to the system at once. */
 void model_drop_values(sdlf_model *model, int parameter);
 
-/* Values are wanted from the source no more. */
+/* Closes the source: no more values will be read. */
 void model_close_source(sdlf_model *model);
 
-/* For readers that go on after a layer did not fit: take the newest layer, which nobody reads, away; forget the error
- * that building kept. */
+/* For readers that continue after a layer did not fit: removes the newest layer, which no other layer reads; clears the
+ * error that building recorded. */
 void model_drop_last(sdlf_model *model);
 void model_forget_error(sdlf_model *model);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parameters whose values have been left in a file, until a plan takes them from there. */
+/* Parameters whose values were left in a file, until a plan takes them from there. */
 #include "framework/heap.h"
 #include "framework/model_internal.h"
 

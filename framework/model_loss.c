@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a model's outputs are compared with. */
+/* The loss with which a model's outputs are compared with labels. */
 #include <string.h>
 
 #include <sdlf/layers/loss.h>
@@ -8,7 +8,7 @@
 
 const char *const sdlf_loss_names[] = {"cross_entropy", "mse", "mae", "huber", "bce_with_logits", NULL};
 
-/* The kind that a loss layer is; SDLF_LOSS_COUNT: another's. */
+/* The kind of a loss layer; SDLF_LOSS_COUNT: another layer. */
 static sdlf_loss kind_of(const sdlf_layer_class *type)
 {
     if (strcmp(type->name, "softmax_cross_entropy") == 0) return SDLF_LOSS_CROSS_ENTROPY;

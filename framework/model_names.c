@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
-/* Finding layers by name, and names for layers that are given none. */
+/* Finding layers by name, and names for layers that are added without one. */
 #include "framework/model_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Is the layer that a slot holds named by the first `length` characters of `name`? */
+/* True if the layer in a slot is named by the first `length` characters of `name`. */
 static bool is_named(const sdlf_model *model, int slot, const char *name, size_t length)
 {
     const char *own = model->layers[model->names.layer[slot] - 1].layer.name;
     return strncmp(own, name, length) == 0 && own[length] == 0;
 }
 
-/* Where the name's layer stands in the table, or would: FNV-1a, then the slots that follow. */
+/* The slot of the name's layer, or the one where to insert it: FNV-1a, then linear probing. */
 static int slot_of(const sdlf_model *model, const char *name, size_t length)
 {
     uint32_t hash = 2166136261u;
@@ -64,7 +64,7 @@ void model_enter_name(sdlf_model *model, int layer)
     model->names.layer[slot_of(model, name, strlen(name))] = layer + 1;
 }
 
-/* "relu_7" is free again: the search for names of "relu" begins anew. */
+/* "relu_7" is free again: the search for names of "relu" restarts. */
 static void give_number_back(sdlf_model *model, const char *name)
 {
     const char *end = strrchr(name, '_');
@@ -72,7 +72,7 @@ static void give_number_back(sdlf_model *model, const char *name)
     if (layer >= 0) model->layers[layer].next_number = 0;
 }
 
-/* No later name went past its slot, so that emptying it leaves no gap. */
+/* No later name was probed past its slot, so clearing the slot leaves no gap. */
 void model_remove_last_name(sdlf_model *model)
 {
     const char *name = model->layers[model->layer_count - 1].layer.name;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A model's parameters. Layers are only ever appended, and so are parameters: those of the layers that a model had
- * before keep their places, and their values. */
+/* A model's parameters. Layers are only appended, and so are parameters: those of the layers that a model already had
+ * keep their indices and values. */
 #include "framework/model_internal.h"
 
 #include <assert.h>
@@ -46,7 +46,7 @@ void model_free_parameters(sdlf_model *model)
     model->parameter_capacity = model->described = 0;
 }
 
-/* Append the parameters of one layer, without values. */
+/* Appends the parameters of one layer, without values. */
 static sdlf_status add_parameters(sdlf_model *model, int index, const sdlf_signature *signature)
 {
     model_layer *entry = &model->layers[index];
@@ -91,7 +91,7 @@ sdlf_status model_describe(sdlf_model *model)
         sdlf_signature signature;
         status = model_infer_layer(model, model->described, &signature);
         if (status == SDLF_OK) status = add_parameters(model, model->described, &signature);
-        model->described++; /* so that a part of its parameters goes, too */
+        model->described++; /* counted already, so that a partial list of its parameters is removed too */
     }
     if (status != SDLF_OK) model_truncate_parameters(model, before);
     return status;
@@ -154,7 +154,7 @@ int64_t model_state_count(const sdlf_model *model, int parameter)
     return sdlf_communicator_shard(model->shard + 1, model->shards, count) - model_state_first(model, parameter);
 }
 
-/* A part of a state is flat, and never without an element: one that is none has one that nobody reads. */
+/* A part of a state is flat and never empty: an empty part has one element, which is not used. */
 static sdlf_shape state_shape(const sdlf_model *model, int parameter)
 {
     int64_t count = model_state_count(model, parameter);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Looking at a model: its layers, inputs, outputs and shapes. What is not there is NULL, 0, a node of no layer, a
- * scalar. */
+/* Queries of a model: its layers, inputs, outputs and shapes. What does not exist is returned as NULL, 0, a node of no
+ * layer, or a scalar. */
 #include <string.h>
 
 #include "framework/input_layer.h"

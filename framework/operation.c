@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What is known of every kind of operation: the table of classes, the common part of a check, costs. */
+/* Facts about every kind of operation: the table of classes, the common part of a check, costs. */
 #include <sdlf/fusion.h>
 
 #include "framework/operand.h"
@@ -32,9 +32,9 @@ const sdlf_operation_class *sdlf_operation_type(const sdlf_operation *operation)
     return fused ? &operation->fused.fusion->type : sdlf_operation_class_of(operation->kind);
 }
 
-/* Operands: `declared` is the class's list (it ends with a NULL name), `found` the operation's. Where a bit of
- * any_strides or channels_last is set, strides may be any, or these; where one of stays_row_major is, these or
- * row-major ones. */
+/* Checks operands: `declared` is the class's list (ended by a NULL name), `found` the operation's. Operands in
+ * any_strides may have any strides, those in channels_last must be channels last, and all others row-major; of those in
+ * channels_last, the ones in stays_row_major may also be row-major. */
 static sdlf_status check_operands(const char *operation, const sdlf_operand *declared, const sdlf_tensor *found,
                                   int limit, unsigned any_strides, unsigned channels_last, unsigned stays_row_major)
 {
@@ -114,8 +114,8 @@ sdlf_operation sdlf_operation_channels_last(const sdlf_operation *operation)
     return nhwc;
 }
 
-/* Of kinds whose images may be channels last: are float32 weights so too, by their strides? (Of one row and column they
- * lie the same either way, and the strides still tell.) */
+/* For kinds whose images may be channels last: true if float32 weights are channels last by their strides. (With one
+ * row and column the memory order is the same either way, but the strides differ.) */
 static bool has_stored_weights(const sdlf_operation *operation, const sdlf_operation_class *type)
 {
     unsigned weights = type != NULL && type->channels_last != 0 ? type->storage & ~type->channels_last : 0;
@@ -157,7 +157,7 @@ sdlf_operation sdlf_operation_stored(const sdlf_operation *operation, sdlf_dtype
     return stored;
 }
 
-/* The operation with float32 in place of 16-bit storage, for checks that know one floating type. */
+/* The operation with float32 instead of 16-bit storage, for checks that handle only one floating type. */
 static sdlf_status widen(const sdlf_operation *operation, const sdlf_operation_class *type, sdlf_operation *wide)
 {
     sdlf_dtype storage = sdlf_operation_storage(operation);
@@ -175,7 +175,7 @@ static sdlf_status widen(const sdlf_operation *operation, const sdlf_operation_c
     return SDLF_OK;
 }
 
-/* Which operands have to be channels last: all of those where one is, and the weights too where these are stored as the
+/* The operands that must be channels last: all that may be if one is, and the weights too if they are stored like the
  * images. */
 static unsigned channels_last_operands(const sdlf_operation *operation, const sdlf_operation_class *type)
 {
@@ -210,7 +210,7 @@ sdlf_status sdlf_operation_check(const sdlf_operation *operation)
     return sdlf_fail_context(type->check(&wide), "%s", type->name);
 }
 
-/* What is broadcast is read once. */
+/* The size of a tensor in which broadcast elements count once. */
 static int64_t bytes_of(const sdlf_tensor *tensor)
 {
     sdlf_tensor once = *tensor;
@@ -230,7 +230,7 @@ static int64_t bytes_read(const sdlf_operation_class *type, const sdlf_operation
     return sdlf_product(elements, (int64_t)sdlf_dtype_size(tensor->dtype), 1, 1);
 }
 
-/* Operands are moved once; updated ones are read and written. The operation has passed its check. */
+/* Operands are moved once; updated ones are read and written. The operation must have passed its check. */
 sdlf_cost sdlf_operation_cost(const sdlf_operation *operation)
 {
     if (operation == NULL) return (sdlf_cost){0};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The optimizer classes by position and by name, and the check of an optimizer's options. */
+/* The optimizer classes by index and by name, and the check of an optimizer's options. */
 #include <sdlf/optimizer.h>
 
 #include <assert.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Threads that take items from a shared counter. */
+/* Threads that fetch items from a shared counter. */
 #include "framework/parallel.h"
 
 #include <pthread.h>

@@ -60,7 +60,7 @@ int portable_rename_new(const char *from, const char *to)
     return renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE);
 #else
     if (link(from, to) != 0) {
-        if (errno == EPERM || errno == EMLINK || errno == EOPNOTSUPP) errno = ENOSYS; /* no second names here */
+        if (errno == EPERM || errno == EMLINK || errno == EOPNOTSUPP) errno = ENOSYS; /* no hard links here */
         return -1;
     }
     (void)unlink(from);
@@ -100,7 +100,7 @@ void portable_descriptor_path(char *path, size_t size, int descriptor)
 #ifdef __linux__
     snprintf(path, size, "/proc/self/fd/%d", descriptor);
 #else
-    (void)lseek(descriptor, 0, SEEK_SET); /* whoever opens it goes on where it stands */
+    (void)lseek(descriptor, 0, SEEK_SET); /* the opened file shares this file position */
     snprintf(path, size, "/dev/fd/%d", descriptor);
 #endif
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A thread that makes numbered items ahead of the one who takes them. */
+/* A thread that makes numbered items ahead of their consumer. */
 #include "framework/prefetch.h"
 
 #include <assert.h>
@@ -40,7 +40,7 @@ sdlf_status sdlf_prefetch_start(sdlf_prefetch *prefetch, int slots, sdlf_prefetc
     pthread_cond_init(&prefetch->made, NULL);
     pthread_cond_init(&prefetch->wanted, NULL);
 
-    sigset_t all, before; /* signals are for the program's own threads */
+    sigset_t all, before; /* the thread blocks all signals, which are for the program's own threads */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int error = pthread_create(&prefetch->thread, NULL, run, prefetch);
@@ -53,7 +53,7 @@ sdlf_status sdlf_prefetch_start(sdlf_prefetch *prefetch, int slots, sdlf_prefetc
     return sdlf_fail(SDLF_ERROR_MEMORY, "prefetch: cannot start a thread: %s", strerror(error));
 }
 
-/* Is this process a child of the one that has the thread? The lock may have been held when it forked, for ever then. */
+/* True in a child of the process that has the thread. The lock may have been held at the fork, and stays so. */
 static bool left_behind(const sdlf_prefetch *prefetch)
 {
     return prefetch->process != getpid();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Classes that programs add to a registry: a list that only grows, so that readers need no lock. */
+/* Classes that programs add to a registry: a list that only grows, so that reading it needs no lock. */
 #ifndef SDLF_FRAMEWORK_REGISTERED_H
 #define SDLF_FRAMEWORK_REGISTERED_H
 
@@ -11,23 +11,23 @@
 
 enum { REGISTERED_MAX = 64 };
 
-/* Static storage, all zero. Tables are kept for as long as the process lives. */
+/* Static storage, zero-initialised. Tables are kept for the lifetime of the process. */
 typedef struct registered {
     _Atomic(const void *) table[REGISTERED_MAX];
 } registered;
 
-/* The table at that position; NULL past the end. */
+/* The table at that index; NULL past the end. */
 const void *registered_at(registered *list, int index);
 
-/* Append a table, unless one that `same` says to be equal in name stands in the list: that one is the answer then.
+/* Appends a table. If the list has one with an equal name, according to `same`, that one is returned instead.
  * NULL: the list is full. */
 const void *registered_add(registered *list, const void *table, bool (*same)(const void *a, const void *b));
 
-/* The classes of this library, and NULL: layers/registry.c, calculators/registry.c. */
+/* The classes of this library, NULL-terminated: layers/registry.c, calculators/registry.c. */
 extern const sdlf_layer_class *const sdlf_builtin_layers[];
 extern const sdlf_calculator_class *const sdlf_builtin_calculators[];
 
-/* What every class's name must be: lower-case letters, digits and underscores, a letter first, at most 40. */
+/* True if a class's name is valid: lower-case letters, digits and underscores, a letter first, at most 40. */
 bool registered_name_is_sound(const char *name);
 
 #endif

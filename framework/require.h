@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The check at the head of public functions: a pointer that must not be NULL. See "NULL" in <sdlf/status.h>. */
+/* The check at the start of public functions that a pointer is not NULL. See "NULL" in <sdlf/status.h>. */
 #ifndef SDLF_FRAMEWORK_REQUIRE_H
 #define SDLF_FRAMEWORK_REQUIRE_H
 
@@ -7,7 +7,7 @@
 
 #include <sdlf/status.h>
 
-/* Of an argument, or a member that one points to: the message has its name as the header writes it. */
+/* For an argument, or a member that an argument points to: the message names it as the header does. */
 #define SDLF_REQUIRE(pointer)                                                                                          \
     do {                                                                                                               \
         if ((pointer) == NULL) return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: %s is NULL", __func__, #pointer);            \

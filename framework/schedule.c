@@ -6,11 +6,11 @@
  *   constant  peak
  *   step      peak gamma^floor(epoch / every), epoch = floor(s / steps_per_epoch)
  *   cosine    final + (peak - final) (1 + cos(pi t)) / 2    with t = (s - W) / (total - W), 0 before W:
- *   linear    peak + (final - peak) t                       `final` is reached as training ends, no step is wasted on
+ *   linear    peak + (final - peak) t                       `final` is reached as training ends; no step has rate
  *             0.
- * one_cycle has no ramp of its own. Its first part ends at e = warmup total - 1, its second at total - 1, both ends
- * included: from peak / start_divisor to peak, then to peak / final_divisor, each along half a cosine (Smith and Topin
- * 2018). All of it is computed in float64 and rounded once. */
+ * one_cycle has no separate ramp. Its first part ends at e = warmup total - 1, its second at total - 1, both inclusive:
+ * from peak / start_divisor to peak, then to peak / final_divisor, each along half a cosine (Smith and Topin 2018). All
+ * of this is computed in float64 and rounded once. */
 #include "framework/schedule.h"
 
 #include <math.h>

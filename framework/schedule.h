@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Field tables of schedules, for those who read and write settings. */
+/* Field tables of schedules, for code that reads and writes settings. */
 #ifndef SDLF_FRAMEWORK_SCHEDULE_H
 #define SDLF_FRAMEWORK_SCHEDULE_H
 
 #include <sdlf/optimizer.h>
 
-/* The members that a schedule of this kind uses, `peak` among them. The kind must be in its range. */
+/* The members that a schedule of this kind uses, including `peak`. The kind must be in range. */
 const sdlf_field *sdlf_schedule_fields(sdlf_schedule_kind kind);
 
 #endif

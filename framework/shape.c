@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-/* A dimension of 0 makes the count 0, but the product of the others must fit all the same: strides are made of it. */
+/* A dimension of 0 makes the count 0, but the product of the others must not overflow either: strides use it. */
 int64_t sdlf_shape_count(sdlf_shape shape)
 {
     if (shape.rank < 0 || shape.rank > SDLF_MAX_RANK) return -1;
@@ -27,7 +27,7 @@ int64_t sdlf_shape_count(sdlf_shape shape)
 int64_t sdlf_shape_span(sdlf_shape shape, int first, int last)
 {
     if (first < 0 || last > shape.rank || shape.rank > SDLF_MAX_RANK) return 0;
-    uint64_t product = 1; /* wraps where an empty shape's other sizes are anything */
+    uint64_t product = 1; /* may wrap for an empty shape, whose other sizes are arbitrary */
     for (int i = first; i < last; i++) product *= (uint64_t)shape.dim[i];
     return (int64_t)product;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* The order of an epoch: samples sorted by random keys.
  *
- * The keys come in the samples' order, are uniform, and are all different except for one chance in 10^10 at 60,000
- * samples; so their upper bytes split them well. They are sorted in place, the most significant byte first ("American
- * flag sort": McIlroy, Bostic, McIlroy, Engineering radix sort, Computing Systems 6 (1), 1993), small groups by
- * insertion. Equal keys are ordered by sample, so that the result does not depend on the way of sorting.
+ * The keys are computed in the order of the samples; they are uniform, and distinct except with a probability of 10^-10
+ * for 60,000 samples, so their upper bytes split them evenly. They are sorted in place, the most significant byte first
+ * ("American flag sort": McIlroy, Bostic, McIlroy, Engineering radix sort, Computing Systems 6 (1), 1993), small groups
+ * by insertion. Equal keys are ordered by sample, so that the result does not depend on the sorting method.
  *
- * 60,000 samples: 60,000 Philox blocks of 10 rounds, then about two passes over 12 bytes a sample within the cache. */
+ * 60,000 samples: 60,000 Philox blocks of 10 rounds, then about two passes over 12 bytes per sample, in the cache. */
 #include <sdlf/dataset.h>
 #include <sdlf/random.h>
 
@@ -32,7 +32,7 @@ static void sort_small(int32_t *order, uint64_t *keys, int64_t count)
     }
 }
 
-/* Sort by the bits of the keys below shift + RADIX_BITS; those above are equal. */
+/* Sorts by the bits of the keys below shift + RADIX_BITS; those above are equal. */
 static void sort_range(int32_t *order, uint64_t *keys, int64_t count, int shift)
 {
     if (count <= SMALL || shift < 0) {
@@ -47,7 +47,7 @@ static void sort_range(int32_t *order, uint64_t *keys, int64_t count, int shift)
         sum += end[b];
         end[b] = sum;
     }
-    /* take out the first that may be misplaced, carry each to its bucket's next place and go on with what was there */
+    /* follow each cycle: move the element to the next position of its bucket, then continue with the one displaced */
     for (int b = 0; b < BUCKETS; b++) {
         while (next[b] < end[b]) {
             uint64_t key = keys[next[b]];

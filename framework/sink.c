@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See sink.h: what layers call, handed on. */
+/* See sink.h: forwards the calls of layers. */
 #include "framework/sink.h"
 #include "framework/require.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the operations go that a layer describes: the plan that is being made, or a file of C. Whoever calls a layer's
- * forward or backward puts an object that begins with this into sdlf_layer_context.sink. */
+/* Receives the operations that a layer describes: the plan being built, or an exported C file. The caller of a layer's
+ * forward or backward puts an object that begins with this struct into sdlf_layer_context.sink. */
 #ifndef SDLF_FRAMEWORK_SINK_H
 #define SDLF_FRAMEWORK_SINK_H
 
@@ -12,7 +12,7 @@ struct layer_sink {
     bool (*takes)(const layer_sink *sink, const sdlf_operation *operation);
     /* A tensor that lives for this pass of this layer. */
     sdlf_status (*scratch)(layer_sink *sink, sdlf_dtype dtype, sdlf_shape shape, sdlf_tensor *tensor);
-    sdlf_status status; /* of sdlf_scratch, which has no other way to say it: look at it behind the layer */
+    sdlf_status status; /* of sdlf_scratch, which cannot return it: check it after the layer */
 };
 
 #endif

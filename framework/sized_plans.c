@@ -10,13 +10,13 @@
 
 enum { MOST_INPUTS = 64, MOST_PLANS = 4096, USUAL = 8 };
 
-/* One size: the shape of each input, in the order of their names. */
+/* One size: the shapes of the inputs, sorted by name. */
 typedef struct sized_plan {
     sdlf_onnx_shape *shape; /* names are owned */
     int count;
     sdlf_model *model;
     sdlf_plan *plan;
-    int64_t used; /* when: the number of the call */
+    int64_t used; /* the number of the call that used it last */
 } sized_plan;
 
 struct sdlf_sized_plans {
@@ -87,7 +87,7 @@ static bool is_for(const sized_plan *one, const sdlf_onnx_shape *shapes, int cou
     return true;
 }
 
-/* The size of the first dimension of what is given, where the file leaves it open; 0: it does of none. */
+/* The size of the given inputs' first dimension if the file leaves that open; 0: it is open in none. */
 static sdlf_status batch_of(const sdlf_sized_plans *plans, const sdlf_onnx_shape *shapes, int count, int64_t *batch)
 {
     sdlf_onnx_report *report = NULL;
@@ -136,7 +136,7 @@ static sdlf_status make(const sdlf_sized_plans *plans, sized_plan *one, const sd
                                                        .take_parameters = true});
     for (int i = 0; status == SDLF_OK && i < count; i++) {
         sdlf_binding binding;
-        if (sdlf_plan_input(one->plan, shapes[i].name, &binding) != SDLF_OK) continue; /* nothing depends on it */
+        if (sdlf_plan_input(one->plan, shapes[i].name, &binding) != SDLF_OK) continue; /* the plan does not use it */
         if (!sdlf_shape_equal(binding.tensor.shape, shapes[i].shape))
             status =
                 sdlf_fail(SDLF_ERROR_SHAPE, "%s: input '%s' is %s, and %s was asked for", plans->path, shapes[i].name,
@@ -170,7 +170,7 @@ sdlf_status sdlf_sized_plans_get(sdlf_sized_plans *plans, const sdlf_onnx_shape 
     }
     sized_plan made = {.used = plans->calls};
     bool full = plans->count == plans->options.most;
-    if (full) release(oldest); /* before the new one takes memory */
+    if (full) release(oldest); /* before the new one allocates memory */
     if (full) *oldest = plans->kept[--plans->count];
     sdlf_status status = make(plans, &made, shapes, count);
     if (status != SDLF_OK) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Putting numbers in order: times of repeated runs have their median in the middle then. */
+/* Sorting of doubles, for instance of the times of repeated runs, to find the median. */
 #ifndef SDLF_FRAMEWORK_SORT_H
 #define SDLF_FRAMEWORK_SORT_H
 
@@ -11,7 +11,7 @@ static inline int sdlf_compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* The smallest first. None is NaN. */
+/* Ascending. No value may be NaN. */
 static inline void sdlf_sort_doubles(double *values, size_t count)
 {
     qsort(values, count, sizeof *values, sdlf_compare_doubles);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Plans that are run step after step. See stateful.h. */
+/* Plans that are run in steps. See stateful.h. */
 #include <sdlf/stateful.h>
 
 #include <stdlib.h>
@@ -13,15 +13,15 @@ enum { SAMPLES = 6, USUAL = 1024, MOST = 1 << 24, FEW = 4 };
 struct sdlf_stateful {
     sdlf_stateful_maker *make;
     void *user;
-    void (*free_user)(void *user); /* NULL: the caller's */
-    onnx_source *source;           /* `user`, where it is that; else NULL */
+    void (*free_user)(void *user); /* NULL: `user` is the caller's */
+    onnx_source *source;           /* `user`, if it is one; else NULL */
     sdlf_stateful_options options;
     sdlf_state *states; /* names are owned */
     sdlf_model *model;
     sdlf_plan *plan; /* for the greatest length */
     length_rule rule;
     int64_t capacity, step, length;
-    int64_t prepared; /* the length that the plan is for; -1: none */
+    int64_t prepared; /* the length that the plan is prepared for; -1: none */
     bool grows;
 };
 
@@ -67,7 +67,7 @@ static sdlf_status make_sample(const sdlf_stateful *s, int64_t length, length_sa
     return status;
 }
 
-/* What a step adds to states that grow: all of them the same; 0: none grows. */
+/* The number of positions that a step adds to growing states, the same for all; 0: no state grows. */
 static sdlf_status find_step(sdlf_stateful *s, const sdlf_plan *plan)
 {
     for (int i = 0; i < plan->state_count; i++) {
@@ -101,8 +101,8 @@ static void set_room(sdlf_stateful *s, int64_t room)
     for (int i = 0; i < s->options.state_count; i++) s->states[i].capacity = room;
 }
 
-/* From a model for one position: what a step adds. Inputs that have the new positions too, as masks of attention do, are
- * sized by what it is thought to add. */
+/* Determines from a model for one position how many positions a step adds. Inputs that include the new positions, such
+ * as attention masks, are sized by the assumed number. */
 static sdlf_status try_step(sdlf_stateful *s)
 {
     length_sample first;
@@ -150,7 +150,7 @@ static sdlf_status copy_states(sdlf_stateful *s)
     return ok ? SDLF_OK : sdlf_fail(SDLF_ERROR_MEMORY, "stateful: out of memory");
 }
 
-/* With `free_user`, user is given, whatever the result. */
+/* With `free_user`, ownership of user passes to this function, even if it fails. */
 static sdlf_status create(sdlf_stateful **stateful, sdlf_stateful_maker *maker, void *user, void (*free_user)(void *),
                           const sdlf_stateful_options *options)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How a plan's sizes, and values that the model is made with, follow from the length of its states. */
+/* How a plan's sizes, and some of the model's values, depend on the length of its states. */
 #ifndef SDLF_FRAMEWORK_STATEFUL_INTERNAL_H
 #define SDLF_FRAMEWORK_STATEFUL_INTERNAL_H
 
@@ -7,48 +7,48 @@
 
 #include "framework/plan/plan_internal.h"
 
-/* at length n: first + n slope */
+/* value at length n: first + n slope */
 typedef struct length_line {
     int64_t first, slope;
 } length_line;
 
-/* A size of the plan that is not the same for all lengths. */
+/* A size in the plan that depends on the length. */
 typedef struct moving_size {
     int64_t *size;
     length_line line;
 } moving_size;
 
-/* A parameter whose values are not the same for all lengths: (outer, side, inner), of which the side may grow. An
- * element's place along it counts from the front or, as in a mask of what follows a position, from the end. */
+/* A parameter whose values depend on the length: (outer, side, inner), of which the side may grow. The position of an
+ * element along the side counts from the front or, as in a causal mask, from the end. */
 typedef struct moving_values {
     int parameter;
     int64_t outer, inner, most; /* most: the side at the plan's own length */
     length_line side;
     bool from_end;
     double *first, *slope; /* of each element at the plan's own length */
-    float *values;         /* room for them */
+    float *values;         /* memory for the values */
 } moving_values;
 
 typedef struct length_rule {
-    bool straight; /* all of it follows lines; else a model is made for each length */
+    bool straight; /* every size and value is linear in the length; else a model is created for each length */
     moving_size *size;
     int size_count;
     moving_values *values;
     int values_count;
 } length_rule;
 
-/* A model for a length, and its plan without memory. */
+/* A model for one length, and its plan without memory. */
 typedef struct length_sample {
     int64_t length;
     sdlf_model *model;
     sdlf_plan *plan;
 } length_sample;
 
-/* Find the rule of a bound plan from models for other lengths; samples[0] is for its own, samples[1] for one less. */
+/* Finds the rule of a bound plan from models for other lengths; samples[0] has its own length, samples[1] one less. */
 sdlf_status length_rule_find(length_rule *rule, sdlf_plan *plan, const length_sample *samples, int count);
 void length_rule_release(length_rule *rule);
 
-/* Make the plan one for that length: by a straight rule; or as `sample` has it. */
+/* Changes the plan to that length: by a linear rule, or by copying from `sample`. */
 sdlf_status length_rule_apply(const length_rule *rule, sdlf_plan *plan, int64_t length);
 sdlf_status length_rule_copy(const length_rule *rule, sdlf_plan *plan, const length_sample *sample);
 
@@ -62,11 +62,11 @@ typedef struct onnx_source {
     int dimension_count;
     sdlf_onnx_shape *shape; /* those of states come first, then given ones; names are owned */
     int state_count, shape_count;
-    /* Behind them inputs whose open dimensions nobody gives: where `grows`, these are the states' length and `added` */
+    /* Then inputs with open dimensions that are not given: if `grows`, these are the states' length + `added`. */
     int growing_count;
     bool grows;
     int64_t added;
-    int64_t size[STATEFUL_STEPS]; /* what that may be: 1, and sizes that are given */
+    int64_t size[STATEFUL_STEPS]; /* possible values of `added`: 1, and the sizes that are given */
     int size_count;
 } onnx_source;
 

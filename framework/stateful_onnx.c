@@ -17,12 +17,12 @@ void stateful_source_free(void *user)
     free(source);
 }
 
-/* Open dimensions of the states are the length, except for the first; of inputs that grow, what it is behind the step. */
+/* Open dimensions of states, except the first, are the length; those of growing inputs, the length after the step. */
 sdlf_status stateful_source_make(void *user, int64_t length, bool weights, sdlf_model **model)
 {
     const onnx_source *source = user;
     sdlf_onnx_shape shapes[STATEFUL_SHAPES];
-    (void)weights; /* a plan takes them where it is made */
+    (void)weights; /* the plan takes them when it is created */
     int count = source->shape_count + (source->grows ? source->growing_count : 0);
     for (int i = 0; i < count; i++) {
         shapes[i] = source->shape[i];
@@ -60,7 +60,7 @@ static void add_size(onnx_source *source, int64_t size)
     if (!known && source->size_count < STATEFUL_STEPS) source->size[source->size_count++] = size;
 }
 
-/* The shapes of the states as the file has them; given ones; those of inputs whose open dimensions nobody gives. */
+/* The shapes of the states as in the file; given shapes; those of inputs whose open dimensions are not given. */
 static sdlf_status read_shapes(onnx_source *source, const sdlf_stateful_options *options)
 {
     sdlf_onnx_report *report = NULL;

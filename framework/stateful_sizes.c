@@ -13,7 +13,7 @@ static sdlf_status out_of_memory(void)
 /* ---- sizes ---- */
 
 typedef struct sizes {
-    int64_t **at; /* where each is; */
+    int64_t **at; /* address of each; */
     int64_t *size;
     int count;
 } sizes;
@@ -60,7 +60,7 @@ static int64_t line_at(length_line line, int64_t length)
     return line.first + line.slope * length;
 }
 
-/* The sizes of all samples, into the rule's lines where these hold. */
+/* Stores the lines through the sizes of all samples in the rule, if the sizes are linear. */
 static sdlf_status find_sizes(length_rule *rule, const sizes *own, const sizes *of, const length_sample *samples,
                               int count)
 {
@@ -84,7 +84,7 @@ static bool is_value(const sdlf_model *model, int parameter)
     return strcmp(model->layers[model->parameters[parameter].layer].layer.type->name, "value") == 0;
 }
 
-/* Are the values of the two other ones? Large weights of layers that lie in a file as they are, are the same. */
+/* True if the values differ. Large weights that layers store unchanged in a file are not compared: they are equal. */
 static sdlf_status differ(const length_sample *a, const length_sample *b, int parameter, bool *result)
 {
     *result = false;
@@ -118,7 +118,7 @@ static int64_t count_of(const length_sample *sample, int parameter)
     return sdlf_shape_count(sample->model->parameters[parameter].spec.shape);
 }
 
-/* Number of an element at the plan's own length that is element `i` where the side is `side`. */
+/* The index, at the plan's own length, of the element that is `i` if the side is `side`. */
 static int64_t number_of(const moving_values *moving, int64_t i, int64_t side)
 {
     int64_t inner = i % moving->inner, place = i / moving->inner % side, outer = i / moving->inner / side;
@@ -126,15 +126,15 @@ static int64_t number_of(const moving_values *moving, int64_t i, int64_t side)
     return (outer * moving->most + place) * moving->inner + inner;
 }
 
-/* What element `i` is at that length, where the side is `side`. */
+/* The value of element `i` at that length, if the side is `side`. */
 static float value_at(const moving_values *moving, int64_t i, int64_t side, int64_t length)
 {
     int64_t number = number_of(moving, i, side);
     double first = moving->first[number], slope = moving->slope[number];
-    return (float)(slope != 0 ? first + slope * (double)length : first); /* infinity has no slope */
+    return (float)(slope != 0 ? first + slope * (double)length : first); /* an infinity has no slope */
 }
 
-/* The axis that grows, as `side`; no other may differ. */
+/* Finds the axis that grows, as `side`; no other may differ. */
 static bool find_side(moving_values *moving, const length_sample *samples)
 {
     sdlf_shape a = samples[0].model->parameters[moving->parameter].spec.shape;
@@ -150,7 +150,7 @@ static bool find_side(moving_values *moving, const length_sample *samples)
     return true;
 }
 
-/* Lines through the elements of the first two samples. */
+/* Fits lines through the elements of the first two samples. */
 static void find_lines(moving_values *moving, const length_sample *samples)
 {
     const float *own = values_of(&samples[0], moving->parameter), *before = values_of(&samples[1], moving->parameter);
@@ -179,7 +179,7 @@ static bool lines_hold(const moving_values *moving, const length_sample *samples
     return true;
 }
 
-/* One parameter's lines. */
+/* Fits the lines of one parameter. */
 static sdlf_status find_line(length_rule *rule, moving_values *moving, const length_sample *samples, int count)
 {
     size_t most = (size_t)count_of(&samples[0], moving->parameter) + 1;

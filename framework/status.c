@@ -8,7 +8,7 @@
 
 #include "framework/saved_error.h"
 
-/* A message belongs to the thread whose call failed. */
+/* The message of the thread whose call failed. */
 static _Thread_local char message[SDLF_MESSAGE_SIZE] = "no error";
 
 const char *sdlf_error_message(void)
@@ -29,7 +29,7 @@ void sdlf_set_message_function(sdlf_message_function *function, void *user)
 static void tell(sdlf_status status)
 {
     if (told == NULL || telling) return;
-    char kept[sizeof message]; /* what the function does may fail, too, and leave a message of its own */
+    char kept[sizeof message]; /* the function may itself fail and change the message */
     memcpy(kept, message, sizeof kept);
     telling = true;
     told(status, kept, told_user);

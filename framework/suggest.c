@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Nearest words: those that other frameworks have for the same, then the Damerau-Levenshtein distance (insertions,
- * deletions, changes, and exchanges of neighbours). */
+/* Nearest words: words that other frameworks use for the same thing, then the Damerau-Levenshtein distance (insertions,
+ * deletions, substitutions, and transpositions of neighbours). */
 #include <sdlf/suggest.h>
 
 #include <limits.h>
@@ -14,7 +14,7 @@
 
 enum {
     LONGEST = 40,
-    ROOT = 4, /* "convolution" is meant for "conv2d" */
+    ROOT = 4, /* "convolution" stands for "conv2d" */
     MEANT = -1,
     ABBREVIATED = 0,
     NONE = INT_MAX,
@@ -25,13 +25,13 @@ static int smaller(int a, int b)
     return a < b ? a : b;
 }
 
-/* The letter that counts. */
+/* The character that is compared. */
 static int letter(char c)
 {
     return c >= 'A' && c <= 'Z' ? c - 'A' + 'a' : c == '_' ? '-' : c;
 }
 
-/* Do the first `length` letters agree? */
+/* True if the first `length` characters agree. */
 static bool agree(const char *a, const char *b, size_t length)
 {
     for (size_t i = 0; i < length; i++) {
@@ -66,8 +66,8 @@ static int common_prefix(const char *a, const char *b)
     return length;
 }
 
-/* Is the candidate a whole word of what was written: "batch" of "batch-size", "epochs" of "num-epochs", "net" of
- * "network"? */
+/* True if the candidate is a whole word of what was written: "batch" in "batch-size", "epochs" in "num-epochs", "net"
+ * in "network". */
 static bool contains(const char *word, const char *candidate)
 {
     size_t length = strlen(word), part = strlen(candidate);
@@ -76,7 +76,7 @@ static bool contains(const char *word, const char *candidate)
     return letter(word[length - part - 1]) == '-' && agree(word + length - part, candidate, part);
 }
 
-/* Are they the same except for case and what stands between words? */
+/* True if they are equal except for case and separators. */
 static bool same(const char *a, const char *b)
 {
     for (;; a++, b++) {
@@ -86,7 +86,7 @@ static bool same(const char *a, const char *b)
     }
 }
 
-/* "nn.Linear" is Linear. Is it the candidate, or somebody's word for it? */
+/* True if the word ("Linear" in "nn.Linear") is the candidate, or another framework's name for it. */
 static bool means(const char *word, const char *candidate)
 {
     const char *dot = strrchr(word, '.'), *last = dot != NULL ? dot + 1 : word;
@@ -96,9 +96,9 @@ static bool means(const char *word, const char *candidate)
     return false;
 }
 
-/* How far the candidate is from the word, and NONE where it is too far. Nearest is one that means the same, then comes
- * an abbreviation. Of letters that are wrong, one may be in a short word and a third in a long one; words that begin
- * alike are nearer. */
+/* The distance of the candidate from the word; NONE if it is too large. Nearest is one that means the same, then an
+ * abbreviation. One wrong letter is allowed in a short word, a third of the letters in a long one; words with a common
+ * beginning are nearer. */
 static int rank_of(const char *word, const char *candidate)
 {
     size_t length = strlen(word);

@@ -11,7 +11,7 @@
 sdlf_tensor sdlf_tensor_view(sdlf_dtype dtype, sdlf_shape shape, void *data)
 {
     sdlf_tensor tensor = {.dtype = dtype, .shape = shape, .data = data};
-    if (sdlf_shape_count(shape) < 0) return tensor; /* no strides to speak of; checks refuse the shape */
+    if (sdlf_shape_count(shape) < 0) return tensor; /* invalid: leave the strides 0; checks reject the shape */
     int64_t stride = 1;
     for (int i = shape.rank - 1; i >= 0; i--) {
         tensor.stride[i] = stride;
@@ -20,11 +20,11 @@ sdlf_tensor sdlf_tensor_view(sdlf_dtype dtype, sdlf_shape shape, void *data)
     return tensor;
 }
 
-/* ---- sparse matrices: where their parts begin ---- */
+/* ---- sparse matrices: offsets of their parts ---- */
 
 enum { PART_ALIGNMENT = 64 };
 
-/* `count` elements of `size` bytes behind the byte `before`, rounded up; -1 where that overflows or came in. */
+/* The offset after `count` elements of `size` bytes at `before`, rounded up; -1 on overflow, or if `before` is -1. */
 static int64_t after(int64_t before, int64_t count, int64_t size)
 {
     const int64_t most = INT64_MAX - PART_ALIGNMENT;
@@ -89,7 +89,7 @@ int64_t sdlf_tensor_count(const sdlf_tensor *tensor)
     return sdlf_tensor_present(tensor) ? sdlf_shape_count(tensor->shape) : 0;
 }
 
-/* -1 where the count is invalid or the bytes overflow. */
+/* -1 if the count is invalid or the bytes overflow. */
 int64_t sdlf_tensor_bytes(const sdlf_tensor *tensor)
 {
     if (tensor == NULL) return 0;
@@ -99,7 +99,7 @@ int64_t sdlf_tensor_bytes(const sdlf_tensor *tensor)
     return count * size;
 }
 
-/* Give `made` memory and hand it over. */
+/* Allocates memory for `made` and returns it. */
 static sdlf_status create(sdlf_tensor *tensor, sdlf_tensor made, sdlf_calculator *calculator)
 {
     *tensor = (sdlf_tensor){.dtype = SDLF_NONE};
@@ -164,8 +164,8 @@ bool sdlf_tensor_is_contiguous(const sdlf_tensor *tensor)
     return true;
 }
 
-/* The same elements in the same order, of a tensor with gaps: axes that both have keep their strides. Those of size 1
- * have a stride as if there were no gap. */
+/* The same elements in the same order, for a tensor with gaps: axes in both shapes keep their strides. Axes of size 1
+ * get the stride that they would have without gaps. */
 static sdlf_tensor reshape_with_gaps(sdlf_tensor tensor, sdlf_shape shape)
 {
     int from = tensor.shape.rank - 1;
@@ -220,7 +220,7 @@ sdlf_tensor sdlf_tensor_transpose(sdlf_tensor tensor, int axis_a, int axis_b)
     return tensor;
 }
 
-/* The axes of (N,C,H,W) from the innermost one out, channels last. */
+/* The axes of (N,C,H,W) in channels-last order, innermost first. */
 static const int innermost_first[4] = {1, 3, 2, 0};
 
 bool sdlf_tensor_is_channels_last(const sdlf_tensor *tensor)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Views of samples: mirrored, moved by a pixel. */
+/* Views of samples: mirrored, shifted by one pixel. */
 #include "framework/test_time_augmentation.h"
 
 int sample_view_count(sdlf_views views)
@@ -16,7 +16,7 @@ sample_view sample_view_at(sdlf_views views, int index)
     return (sample_view){.flip = index % 2 == 1, .down = by, .right = by, .weight = weight};
 }
 
-/* -1 is 1, `side` is side - 2. */
+/* Reflection: -1 becomes 1, `side` becomes side - 2. */
 static int64_t mirrored(int64_t at, int64_t side)
 {
     if (at < 0) return -at;

@@ -10,7 +10,7 @@
 #include "framework/clock.h"
 #include "framework/require.h"
 
-/* How often results are fetched from a device, in steps: fetching makes the host wait. */
+/* Steps between fetching results from a device, for which the host must wait. */
 enum { DEVICE_INTERVAL = 64 };
 
 void sdlf_trainer_stop(sdlf_trainer *trainer)
@@ -30,7 +30,7 @@ static float learning_rate(const sdlf_trainer *trainer, int64_t step)
                               trainer->steps);
 }
 
-/* What is known of the epoch under way. */
+/* The progress of the current epoch. */
 static sdlf_progress progress_of(const sdlf_trainer *trainer, float rate)
 {
     double samples = trainer->metrics.samples;
@@ -66,7 +66,7 @@ sdlf_status sdlf_trainer_check_loss(sdlf_trainer *trainer, double loss_sum)
 {
     if (isfinite(loss_sum)) return SDLF_OK;
     sdlf_model_training_state(trainer->model)->present = false;
-    char when[96]; /* exactly, where every step is looked at */
+    char when[96]; /* the exact step, if every step is checked */
     if (trainer->epoch_step - trainer->collected > 1)
         snprintf(when, sizeof when, "between steps %" PRId64 " and %" PRId64, trainer->collected + 1,
                  trainer->epoch_step);
@@ -80,8 +80,8 @@ sdlf_status sdlf_trainer_check_loss(sdlf_trainer *trainer, double loss_sum)
                                                 trainer->options.epochs * trainer->steps, trainer->steps));
 }
 
-/* The sums are fetched and cleared after every step where that costs nothing, so that they do not depend on where
- * training was interrupted. */
+/* Sums are fetched and cleared after every step if that costs nothing, so that they do not depend on where training was
+ * interrupted. */
 sdlf_status sdlf_trainer_collect(sdlf_trainer *trainer, sdlf_plan *plan)
 {
     sdlf_metrics metrics;
@@ -104,7 +104,7 @@ static sdlf_status write_tensor(sdlf_plan *plan, const char *input, const sdlf_t
     return sdlf_plan_write_converted(plan, input, tensor->data, tensor->dtype, sdlf_tensor_count(tensor));
 }
 
-/* A batch to the plan that takes that many samples, which is `*plan`. */
+/* Writes a batch to the plan for its number of samples, and returns that plan in *plan. */
 static sdlf_status load_batch(sdlf_trainer *trainer, sdlf_plan **plan)
 {
     sdlf_batch batch;
@@ -118,7 +118,7 @@ static sdlf_status load_batch(sdlf_trainer *trainer, sdlf_plan **plan)
     bool last = trainer->tail != NULL && trainer->epoch_step + 1 == trainer->steps;
     *plan = last ? trainer->tail : trainer->full;
     if (sdlf_plan_step_number(*plan) != steps_done(trainer))
-        status = sdlf_plan_set_step_number(*plan, steps_done(trainer)); /* the plans take turns */
+        status = sdlf_plan_set_step_number(*plan, steps_done(trainer)); /* the two plans alternate */
     if (status == SDLF_OK) status = write_tensor(*plan, trainer->classifier.samples, &batch.samples);
     if (status == SDLF_OK) status = write_tensor(*plan, trainer->labels, &batch.labels);
     if (status == SDLF_OK && trainer->weights != NULL) status = sdlf_trainer_write_weights(trainer, *plan, &batch);
@@ -127,7 +127,7 @@ static sdlf_status load_batch(sdlf_trainer *trainer, sdlf_plan **plan)
     return status;
 }
 
-/* Where the epoch's step begins, in batches: those of full size come in groups, a shorter last one by itself. */
+/* The first batch of a step, within the epoch: full batches are grouped, a shorter last one is a step of its own. */
 static int64_t first_batch(const sdlf_trainer *trainer, int64_t step)
 {
     int64_t full = trainer->train.samples.shape.dim[0] / trainer->batch, first = step * trainer->options.accumulate;
@@ -157,7 +157,7 @@ static sdlf_status run_step(sdlf_trainer *trainer, float rate)
 
 /* ---- epochs ---- */
 
-/* Write the checkpoint. What disks refuse may pass: it is tried three times, within half a second. */
+/* Writes the checkpoint. Disk errors may be transient, so it is tried three times, within half a second. */
 static sdlf_status save(sdlf_trainer *trainer)
 {
     static const long pauses[] = {100000000, 400000000}; /* nanoseconds */
@@ -176,7 +176,7 @@ static sdlf_status save(sdlf_trainer *trainer)
     return status;
 }
 
-/* Between two steps: leave everything so that training can go on from here. */
+/* Between two steps: saves everything that is needed to continue training from here. */
 static sdlf_status stop(sdlf_trainer *trainer)
 {
     sdlf_status status = SDLF_OK;
@@ -186,7 +186,7 @@ static sdlf_status stop(sdlf_trainer *trainer)
     if (status == SDLF_OK) status = sdlf_trainer_meet(trainer);
     if (status != SDLF_OK) return status;
     sdlf_trainer_note_state(trainer);
-    atomic_store(&trainer->stop_requested, false); /* first: a run after one that could not save is not stopped */
+    atomic_store(&trainer->stop_requested, false); /* first: a run after a failed save must not be stopped */
     trainer->stop_agreed = false;
     bool better_kept = trainer->options.keep != SDLF_KEEP_LAST && trainer->best.epoch > 0;
     status = better_kept ? SDLF_OK : save(trainer);
@@ -229,7 +229,7 @@ static sdlf_status finish_epoch(sdlf_trainer *trainer, float rate)
     if (status != SDLF_OK) return status;
     progress.best = trainer->best.is_new;
     report(trainer, &progress);
-    if (trainer->options.keep != SDLF_KEEP_LAST && !trainer->best.is_new) return SDLF_OK; /* a better one is kept */
+    if (trainer->options.keep != SDLF_KEEP_LAST && !trainer->best.is_new) return SDLF_OK; /* a better epoch is kept */
     status = save(trainer);
     if (status != SDLF_ERROR_IO) return status;
     if (trainer->epoch == trainer->options.epochs) return SDLF_OK; /* sdlf_trainer_run has the last word */
@@ -256,10 +256,10 @@ static sdlf_status run_epoch(sdlf_trainer *trainer)
         else
             status = has_feed ? sdlf_trainer_run_slice(trainer) : run_step(trainer, rate);
         if (status != SDLF_OK) return status;
-        if (has_feed) rate = learning_rate(trainer, steps_done(trainer) - 1); /* of a slice, the last step's */
+        if (has_feed) rate = learning_rate(trainer, steps_done(trainer) - 1); /* for a slice, of its last step */
         trainer->seconds = before + sdlf_clock() - start;
         if (stopping && trainer->epoch_step < trainer->steps)
-            return stop(trainer); /* else the epoch's last steps were queued */
+            return stop(trainer); /* otherwise the epoch's last steps were queued */
         sdlf_progress progress = progress_of(trainer, rate);
         report(trainer, &progress);
     }

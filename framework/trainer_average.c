@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* The moving average of the weights, and the weights themselves; where the slow weights of Lookahead begin. While
- * training runs, parameters have the weights as their values and the average as a state; between runs, and for tests
- * and files, it is the other way round. */
+/* The moving average of the weights, and the weights themselves; and the start of Lookahead's slow weights. During
+ * training, the values of parameters are the weights, and the average is a state; between runs, and for tests and
+ * files, it is the other way round. */
 #include <string.h>
 
 #include "framework/model_internal.h"
 #include "framework/trainer_internal.h"
 
-/* The state that the average is, behind the optimizer's. */
+/* The index of the state that is the average, after the optimizer's. */
 static int state_of(const sdlf_trainer *trainer)
 {
     const sdlf_optimizer *optimizer = &trainer->options.optimizer;
@@ -66,5 +66,5 @@ sdlf_status sdlf_trainer_rest(sdlf_trainer *trainer)
     if (status != SDLF_OK || trainer->options.ema <= 0 || trainer->at_rest) return status;
     swap_all(trainer);
     trainer->at_rest = true;
-    return sdlf_plan_load_parameters(trainer->full); /* whose copies on devices tests use */
+    return sdlf_plan_load_parameters(trainer->full); /* whose copies on devices are used by tests */
 }

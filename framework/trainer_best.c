@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The best epoch of a training by its tests: what it is measured by, when patience is at its end, and the values that
- * are kept of it. */
+/* The best epoch of a training by its tests: how it is determined, when patience runs out, and the values that are kept
+ * of it. */
 #include <math.h>
 #include <string.h>
 
@@ -10,13 +10,13 @@
 
 enum { STATES = 3 };
 
-/* Every tensor of every parameter that is there, in one order. */
+/* Every tensor that a parameter may have, in a fixed order. */
 static sdlf_tensor *tensor_at(sdlf_parameter *parameter, int which)
 {
     return which == 0 ? &parameter->value : &parameter->state[which - 1];
 }
 
-/* Copy between the model and `values`, one behind the other; NULL: only count. Returns the bytes. */
+/* Copies between the model and `values`, contiguously; with NULL only counts. Returns the bytes. */
 static int64_t exchange(sdlf_model *model, char *values, bool to_model)
 {
     int64_t bytes = 0;
@@ -54,7 +54,7 @@ sdlf_status sdlf_trainer_begin_best(sdlf_trainer *trainer)
 {
     bool wanted = trainer->options.keep != SDLF_KEEP_LAST || trainer->options.patience > 0;
     if (!wanted || !trainer->options.resume || trainer->epoch == 0 || trainer->epoch_step > 0) return SDLF_OK;
-    /* what training goes on from is the best so far */
+    /* the epoch that training resumes from is the best so far */
     sdlf_evaluation test = {.confusion = NULL};
     sdlf_status status = sdlf_evaluator_run(trainer->test, &test, NULL, NULL);
     return status == SDLF_OK ? sdlf_trainer_note_best(trainer, &test) : status;
@@ -80,7 +80,7 @@ sdlf_status sdlf_trainer_note_best(sdlf_trainer *trainer, const sdlf_evaluation 
     trainer_best *best = &trainer->best;
     double accuracy = sdlf_evaluation_accuracy(test), is_new = is_better(trainer, test, accuracy);
     sdlf_communicator *ranks = trainer->options.communicator;
-    if (ranks != NULL && best->epoch > 0) { /* rank 0 says it, since what ranks do next must be the same */
+    if (ranks != NULL && best->epoch > 0) { /* rank 0 decides, since all ranks must continue alike */
         if (ranks->rank > 0) is_new = 0;
         sdlf_status status = sdlf_communicator_sum(ranks, &is_new, 1);
         if (status != SDLF_OK) return status;

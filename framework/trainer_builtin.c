@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How the built-in networks are best trained. fast_cnn's were chosen on 10,000 of MNIST's training pictures that were
- * kept apart (docs/guides/train.md); cifar_fast's are those of Jordan's recipe for CIFAR-10. */
+/* Recommended training options of the built-in networks. Those of fast_cnn were chosen on 10,000 of MNIST's training
+ * images, held out for this (docs/guides/train.md); those of cifar_fast are Jordan's recipe for CIFAR-10. */
 #include <sdlf/trainer.h>
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 static const struct {
     const char *network;
-    int epochs; /* 0: as many as are asked for */
+    int epochs; /* 0: as many as requested */
     int64_t batch;
     enum { SGD, MUON } optimizer;
     sdlf_sgd_options sgd;

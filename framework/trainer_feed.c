@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Epochs of a trainer whose plans draw their own batches (see sdlf_feed in <sdlf/plan.h>): where the forward pass runs
- * on a device, the data set lives there, or is brought there ahead of time, and steps follow each other without the
- * host. The samples, rates and numbers of every step are those of a trainer whose loader makes the batches. */
+/* Epochs of a trainer whose plans draw their own batches (see sdlf_feed in <sdlf/plan.h>): if the forward pass runs on
+ * a device, the data set is stored there, or uploaded ahead of time, and steps follow each other without the host. The
+ * samples, rates and step numbers are those of a trainer whose loader makes the batches. */
 #include "framework/trainer_internal.h"
 
 #include <stdlib.h>
@@ -9,15 +9,15 @@
 
 #include "framework/clock.h"
 
-/* The host queues the epoch a slice of steps at a time, with a mark behind each, and waits for nothing until all of it
- * is queued: between two slices it only asks whether the oldest mark has passed, for those who want to see how training
- * goes. It waits at the epoch's end.
+/* The host queues the epoch in slices of steps, with a mark after each, and does not wait until all of it is queued:
+ * between two slices it only checks whether the oldest mark has passed, to report progress. It waits at the end of the
+ * epoch.
  *
- * It is never more than TRAINER_SLICES slices ahead, so that whoever stops training is heard: in a long epoch it then
- * asks again a little later, while the device has all those slices before it. A slice has FIRST_SLICE steps to begin
- * with, and later as many as take SECONDS, so that epochs of less than TRAINER_SLICES times that are queued in one go.
- * What waits in between is what has no other choice: for a place in the ring, where batches are brought to the device
- * (plan/feed/stage.c), and for copies, where other calculators have a part in the step. */
+ * It is never more than TRAINER_SLICES slices ahead, so that a request to stop takes effect: in a long epoch it then
+ * checks again a little later, while the device has all those slices to run. The first slice has FIRST_SLICE steps, and
+ * later ones as many as take SECONDS, so that epochs shorter than TRAINER_SLICES times that are queued at once. The
+ * host waits in between only if it must: for a free slot in the ring, if batches are uploaded to the device
+ * (plan/feed/stage.c), and for copies, if other calculators take part in the step. */
 enum { FIRST_SLICE = 16, LONG = 64, SHORT = 8, ASK_AGAIN = 200000 /* ns */ };
 static const double SECONDS = 0.1;
 _Static_assert((int)TRAINER_SLICES <= (int)SDLF_PLAN_MARKS, "a mark for each slice that is queued");
@@ -43,7 +43,7 @@ sdlf_feed sdlf_trainer_tail_feed(const sdlf_trainer *trainer, const sdlf_feed *f
     sdlf_feed tail = *feed;
     int64_t count = trainer->train.samples.shape.dim[0];
     tail.skip = count - count % trainer->batch;
-    if (tail.staged > 1) tail.staged = 1; /* its batches are an epoch apart */
+    if (tail.staged > 1) tail.staged = 1; /* its batches are one epoch apart */
     return tail;
 }
 
@@ -75,7 +75,7 @@ sdlf_status sdlf_trainer_begin_feed_epoch(sdlf_trainer *trainer)
     sdlf_epoch epoch = {
         .order_count = full * trainer->batch,
         .rates = trainer->rates,
-        .first = trainer->epoch_step, /* at most `full`: a shorter batch that is done ends the epoch */
+        .first = trainer->epoch_step, /* at most `full`: a completed shorter batch ends the epoch */
         .first_step = done,
         .epoch = trainer->epoch,
     };
@@ -112,7 +112,7 @@ static sdlf_status queue_slice(sdlf_trainer *trainer)
     return status;
 }
 
-/* The shorter batch at an epoch's end, behind all others. */
+/* Queues the shorter batch at an epoch's end, after all others. */
 static sdlf_status queue_tail(sdlf_trainer *trainer)
 {
     trainer->slices.tail = true;
@@ -123,11 +123,11 @@ int64_t sdlf_trainer_slice_size(int64_t before, int64_t steps, double seconds)
 {
     double most = 4 * (double)before, wanted = seconds > 0 ? (double)steps * SECONDS / seconds : most;
     if (wanted > most) wanted = most;
-    int64_t unit = wanted >= LONG ? LONG : wanted >= SHORT ? SHORT : 1; /* steps of a recording (plan/record.c) */
+    int64_t unit = wanted >= LONG ? LONG : wanted >= SHORT ? SHORT : 1; /* steps per recording (plan/record.c) */
     return wanted >= 1 ? (int64_t)wanted / unit * unit : 1;
 }
 
-/* The results behind the oldest slice, which are waited for if they are not there. */
+/* Gets the results of the oldest slice, waiting for them if necessary. */
 static sdlf_status finish_slice(sdlf_trainer *trainer)
 {
     trainer_slices *slices = &trainer->slices;
@@ -147,7 +147,7 @@ static sdlf_status finish_slice(sdlf_trainer *trainer)
     return status;
 }
 
-/* The same of the shorter batch. */
+/* The same for the shorter batch. */
 static sdlf_status finish_tail(sdlf_trainer *trainer)
 {
     trainer->collected = trainer->epoch_step++;
@@ -155,7 +155,7 @@ static sdlf_status finish_tail(sdlf_trainer *trainer)
     return sdlf_trainer_collect(trainer, trainer->tail);
 }
 
-/* Queue one slice more, or the shorter batch, where there is one and the host is not too far ahead. */
+/* Queues another slice, or the shorter batch, if there is one and the host is not too far ahead. */
 static sdlf_status queue_next(sdlf_trainer *trainer)
 {
     const trainer_slices *slices = &trainer->slices;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a trainer is asked for: defaults and ranges, and the comparison with what a checkpoint was trained with when
- * training goes on. */
+/* Options of a trainer: defaults and ranges, and the comparison with those of a checkpoint when training
+ * resumes. */
 #include "framework/trainer_internal.h"
 
 #include <inttypes.h>
@@ -224,7 +224,7 @@ static sdlf_status differs(const char *where, const sdlf_field *field)
                      field->name);
 }
 
-/* The rate is what most resumed runs would change: both of them are said. */
+/* The rate is the option most often changed in a resumed run: the message has both values. */
 static sdlf_status schedule_differs(const sdlf_field *field, const sdlf_schedule *found, const sdlf_schedule *wanted)
 {
     if (strcmp(field->name, "peak") != 0) return differs("schedule", field);
@@ -235,7 +235,7 @@ static sdlf_status schedule_differs(const sdlf_field *field, const sdlf_schedule
         (double)found->peak, (double)wanted->peak);
 }
 
-/* Does the rate of a step depend on how many epochs there are? */
+/* True if the rate of a step depends on the number of epochs. */
 static bool depends_on_epochs(const sdlf_schedule *schedule)
 {
     bool steady = schedule->kind == SDLF_SCHEDULE_CONSTANT || schedule->kind == SDLF_SCHEDULE_STEP;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A trainer that is one of several ranks: what they tell each other beside gradients, which the plans add. */
+/* A trainer that is one of several ranks: their communication other than gradients, which the plans sum. */
 #include "framework/trainer_internal.h"
 
 #include <stdlib.h>
@@ -37,15 +37,15 @@ sdlf_status sdlf_trainer_share_status(sdlf_trainer *trainer, sdlf_status status)
     sdlf_communicator *ranks = trainer->options.communicator;
     double number = status;
     if (ranks == NULL) return status;
-    sdlf_status summed = sdlf_communicator_sum(ranks, &number, 1); /* of ranks other than 0 it is SDLF_OK, 0 */
+    sdlf_status summed = sdlf_communicator_sum(ranks, &number, 1); /* on ranks other than 0 it is SDLF_OK, 0 */
     ranks->agreed = summed == SDLF_OK && number != 0;
     if (summed != SDLF_OK || ranks->rank == 0) return summed != SDLF_OK ? summed : status;
     return number == 0 ? SDLF_OK : sdlf_fail((sdlf_status)number, "rank 0 could not write %s", trainer->checkpoint);
 }
 
-/* ---- are all ranks the same? ---- */
+/* ---- agreement of all ranks ---- */
 
-/* Checksums of what must be. */
+/* Checksums of what must be equal. */
 typedef struct fingerprint {
     uint32_t build, settings, network, data, test, weights, sums[2];
     int32_t epoch;
@@ -65,7 +65,7 @@ static uint32_t add_text(uint32_t sum, const char *text)
     return add_bytes(sum, text, (int64_t)strlen(text) + 1);
 }
 
-/* Layers' types, and shapes and names of parameters. */
+/* The types of layers, and the shapes and names of parameters. */
 static uint32_t sum_network(const sdlf_model *model)
 {
     uint32_t sum = 0;
@@ -82,7 +82,7 @@ static uint32_t sum_network(const sdlf_model *model)
     return sum;
 }
 
-/* Shapes, and labels and samples as far as they are in memory. */
+/* Shapes, and labels and samples if they are in memory. */
 static uint32_t sum_data(const sdlf_dataset *data)
 {
     if (data == NULL) return 0;
@@ -110,8 +110,8 @@ static sdlf_status compare(sdlf_communicator *ranks, const void *mine, int64_t b
     return status;
 }
 
-/* The library's version and its compiler's, which decide how sums are rounded. Not the time of its building: the same
- * sources give the same bits. */
+/* The versions of library and compiler, which determine how sums are rounded. Not the build time: the same sources give
+ * the same bits. */
 static uint32_t sum_build(void)
 {
     return add_text(add_text(0, SDLF_VERSION), __VERSION__);

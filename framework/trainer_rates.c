@@ -9,13 +9,13 @@
 
 /* "FACTOR" or "FACTOR@SHARE". */
 typedef struct group_value {
-    float factor, share; /* share 1: not said */
+    float factor, share; /* share 1: not given */
 } group_value;
 
-/* One list: what it is called, and what its values may be. */
+/* One option: its name, and its valid values. */
 typedef struct group_list {
     const char *name, *expected;
-    bool positive, shared; /* above 0; may there be a share? */
+    bool positive, shared; /* must be above 0; may have a share */
 } group_list;
 
 static const group_list rate_list = {
@@ -38,7 +38,7 @@ static bool read_value(const group_list *list, const char *text, group_value *va
     return *end == '\0' && end != share && good && value->share > 0 && value->share <= 1;
 }
 
-/* One group, "PATTERN=VALUE", for the parameters that have no value yet (share 0). */
+/* Applies one group, "PATTERN=VALUE", to the parameters that have no value yet (share 0). */
 static sdlf_status take_group(const sdlf_model *model, const group_list *list, char *group, group_value *values)
 {
     char *equals = strrchr(group, '=');
@@ -57,7 +57,7 @@ static sdlf_status take_group(const sdlf_model *model, const group_list *list, c
                            model->name, group);
 }
 
-/* What the text says of each parameter; of those that it leaves out, nothing (share 0). The caller's. */
+/* Parses the values of all parameters; share is 0 for those without one. The caller frees *values. */
 static sdlf_status read_groups(const sdlf_model *model, const group_list *list, const char *text, group_value **values)
 {
     char copy[sizeof((sdlf_trainer_options *)0)->rate_scales], *rest = NULL;
@@ -71,12 +71,12 @@ static sdlf_status read_groups(const sdlf_model *model, const group_list *list, 
     return status;
 }
 
-/* Of a line from `peak` to 0 in `share` of the training, factor times as high: max(0, scale rate - offset), rate being
- * the line that takes all of it. */
+/* Sets the rate of a line from `peak` to 0 over `share` of the training, times `factor`: max(0, scale rate - offset),
+ * where rate is the line over the whole training. */
 static sdlf_status set_rate(sdlf_trainer *trainer, int parameter, group_value value)
 {
     const sdlf_schedule *schedule = &trainer->options.schedule;
-    bool whole = value.share == 0 || value.share == 1; /* the training */
+    bool whole = value.share == 0 || value.share == 1; /* of the training */
     if (!whole && (schedule->kind != SDLF_SCHEDULE_LINEAR || schedule->final != 0 || schedule->warmup != 0))
         return sdlf_fail(
             SDLF_ERROR_ARGUMENT,

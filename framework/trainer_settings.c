@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What a trainer was asked for, as JSON for checkpoints.
+/* A trainer's options as JSON, for checkpoints.
  *
  *   {"optimizer":{"type":"sgd","momentum":0.9,...},"schedule":{"type":"one_cycle","peak":0.05,...},
  *    "trainer":{"clip_norm":0,"label_smoothing":0},"augment":{"shift":2,...,"seed":"1"},"math":"fp32"}
- * Numbers have 17 digits, which tell any two doubles apart. */
+ * Numbers have 17 digits, which distinguish any two doubles. */
 #include "framework/trainer_internal.h"
 
 #include <inttypes.h>
@@ -19,7 +19,7 @@
 
 static const char *const keep_names[SDLF_KEEP_COUNT] = {"last", "best_accuracy", "best_loss"};
 
-/* An object of the described members, only numbers and flags; NULL: no memory. `type` NULL: none. */
+/* An object with the described members, only numbers and flags; NULL: out of memory. `type` NULL: none. */
 static json_t *fields_to_json(const sdlf_field *fields, const char *type, const void *options)
 {
     json_t *object = json_object();
@@ -90,7 +90,7 @@ static sdlf_status bad_settings(const char *where, const char *name)
                      where[0] != '\0' ? "." : "", name);
 }
 
-/* The described members from object `where` of `root`. */
+/* Reads the described members from object `where` of `root`. */
 static sdlf_status fields_from_json(const json_t *root, const char *where, const sdlf_field *fields, void *options)
 {
     const json_t *object = json_object_get(root, where);
@@ -100,7 +100,7 @@ static sdlf_status fields_from_json(const json_t *root, const char *where, const
         void *member = (char *)options + field->offset;
         bool later = fields == sdlf_trainer_augment_fields || fields == sdlf_trainer_later_fields ||
                      strcmp(field->name, "rest_momentum") == 0 || strcmp(field->name, "newton_schulz") == 0;
-        if (value == NULL && later) continue; /* the checkpoint is older than the kind */
+        if (value == NULL && later) continue; /* the checkpoint is older than this member */
         if (field->type == SDLF_FIELD_FLOAT && json_is_number(value))
             *(float *)member = (float)json_number_value(value);
         else if (field->type == SDLF_FIELD_DOUBLE && json_is_number(value))
@@ -121,7 +121,7 @@ static const char *type_of(const json_t *root, const char *where)
     return json_string_value(json_object_get(json_object_get(root, where), "type"));
 }
 
-/* What is there only where it is not the usual. */
+/* Reads options that are stored only if they are not the default. */
 static sdlf_status read_unusual(const json_t *root, sdlf_trainer_options *options)
 {
     const char *loss = json_string_value(json_object_get(root, "loss"));
@@ -143,7 +143,7 @@ static sdlf_status read_unusual(const json_t *root, sdlf_trainer_options *option
     options->lookahead = 0;
     options->lookahead_share = 0;
     options->huber_delta = 0;
-    options->loss_scale = 1; /* checkpoints from before there was loss scaling say nothing */
+    options->loss_scale = 1; /* checkpoints older than loss scaling do not have it */
     options->accumulate = 1;
     options->mixing = (sdlf_mixing){.mixup = 0};
     options->automatic = (sdlf_auto_augment){.trivial = false};
@@ -176,7 +176,7 @@ static sdlf_status read_settings(const json_t *root, sdlf_trainer_options *optio
     options->schedule = (sdlf_schedule){.kind = (sdlf_schedule_kind)kind};
     options->augment = (sdlf_augmentation){.seed = seed != NULL ? strtoull(seed, &end, 10) : 0};
     if (end == NULL || end == seed || *end != '\0') return bad_settings("augment", "seed");
-    const json_t *math = json_object_get(root, "math"); /* checkpoints from before there was a choice have none */
+    const json_t *math = json_object_get(root, "math"); /* checkpoints older than this option do not have it */
     options->math = math == NULL           ? SDLF_MATH_FP32
                     : json_is_string(math) ? sdlf_math_from_name(json_string_value(math))
                                            : SDLF_MATH_COUNT;

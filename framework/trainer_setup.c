@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Making a trainer: options, calculators, plans, loaders; all the memory that training will use. */
+/* Creating a trainer: options, calculators, plans, loaders; all the memory that training will use. */
 #include "framework/trainer_internal.h"
 
 #include <stdio.h>
@@ -13,8 +13,8 @@
 #include "framework/whitening.h"
 
 enum {
-    TEST_BATCH = 64, /* at least, so that testing is no slower than it must be where training goes by few samples */
-    STAGED = 4,      /* batches that a device holds which cannot hold the data set */
+    TEST_BATCH = 64, /* at least, so that testing is not slowed by small training batches */
+    STAGED = 4,      /* batches kept on a device that cannot hold the data set */
 };
 
 static void free_plans(sdlf_trainer *trainer)
@@ -48,7 +48,7 @@ void sdlf_trainer_free(sdlf_trainer *trainer)
     free(trainer);
 }
 
-/* The trainer's calculator of that name, opened when it is first asked for. NULL for NULL. */
+/* The trainer's calculator of that name, opened when first requested. NULL for NULL. */
 static sdlf_status use_calculator(sdlf_trainer *trainer, const char *name, sdlf_calculator **calculator)
 {
     *calculator = NULL;
@@ -67,7 +67,7 @@ static sdlf_status use_calculator(sdlf_trainer *trainer, const char *name, sdlf_
     return SDLF_OK;
 }
 
-/* Open the calculators of single layers. `placement` has room for placement_count. */
+/* Opens the calculators of individual layers. `placement` has space for placement_count. */
 static sdlf_status place_layers(sdlf_trainer *trainer, sdlf_placement *placement)
 {
     sdlf_status status = SDLF_OK;
@@ -84,11 +84,11 @@ static sdlf_status place_layers(sdlf_trainer *trainer, sdlf_placement *placement
     return status;
 }
 
-/* A plan for this rank's part of a batch of `count`. Returns how many samples that is. */
+/* Sets the options for this rank's part of a batch of `count`. Returns the number of samples in it. */
 static int64_t take_part(sdlf_plan_options *options, const sdlf_communicator *ranks, int64_t count)
 {
     int64_t share = sdlf_communicator_share(ranks, count);
-    options->batch = share > 0 ? share : 1; /* a rank without samples takes part with one that counts as none */
+    options->batch = share > 0 ? share : 1; /* a rank without samples processes one that is not counted */
     options->first_sample = sdlf_communicator_first(ranks, count);
     options->samples_of_all = count;
     options->samples_that_count = share;
@@ -97,8 +97,8 @@ static int64_t take_part(sdlf_plan_options *options, const sdlf_communicator *ra
     return share;
 }
 
-/* The plans for full batches, for a last one and for testing; `feed` is what training draws from, NULL: written
- * batches. */
+/* Creates the plans for full batches, for a last one and for testing; `feed` is the source of training data, NULL:
+ * batches are written. */
 static sdlf_status make_plans(sdlf_trainer *trainer, const sdlf_dataset *test, sdlf_plan_options options,
                               const sdlf_feed *feed)
 {
@@ -125,26 +125,26 @@ static sdlf_status make_plans(sdlf_trainer *trainer, const sdlf_dataset *test, s
     return sdlf_evaluator_create(&trainer->test, trainer->model, test, &options);
 }
 
-/* Has the device room for the data set beside the network, and may it be taken? */
+/* True if the device has memory for the data set beside the network, and the options allow it. */
 static bool data_fit(const sdlf_trainer *trainer, const sdlf_plan_options *options, const sdlf_feed *staged)
 {
     int64_t bytes = sdlf_tensor_bytes(&staged->sample_data) + sdlf_tensor_bytes(&staged->label_data);
     if (trainer->options.device_data > 0 && bytes > trainer->options.device_data) return false;
     sdlf_calculator *calculator = options->forward;
     int64_t available, total;
-    if (calculator->type->memory_info == NULL) return true; /* it will say so if not */
+    if (calculator->type->memory_info == NULL) return true; /* the allocation fails if there is not enough */
     if (calculator->type->memory_info(calculator, &available, &total) != SDLF_OK) return true;
     sdlf_plan_options without = *options;
     without.mode = SDLF_TRAIN;
     without.batch = sdlf_communicator_share(trainer->options.communicator, trainer->batch);
     without.feed = staged;
     sdlf_memory_info memory;
-    if (sdlf_plan_measure(&memory, trainer->model, &without) != SDLF_OK) return true; /* making it says why */
+    if (sdlf_plan_measure(&memory, trainer->model, &without) != SDLF_OK) return true; /* creating it reports why */
     return bytes <= available - memory.arena - memory.parameters - memory.states;
 }
 
-/* What a device's steps cannot draw by themselves comes from a loader: samples that are read one by one, float targets,
- * weights, steps of several batches, labels of positions, samples that are mixed, a part of each batch. */
+/* A loader is required for what a device's steps cannot draw themselves: samples that are read one by one, float
+ * targets, weights, steps of several batches, labels of positions, mixed samples, a part of each batch. */
 static bool must_load(const sdlf_trainer *trainer)
 {
     return trainer->train.read != NULL || trainer->train.labels.data == NULL ||
@@ -153,7 +153,7 @@ static bool must_load(const sdlf_trainer *trainer)
            sdlf_mixing_wanted(&trainer->options.mixing) || trainer->options.communicator != NULL;
 }
 
-/* On a device the training data are resident if there is room, else staged. */
+/* On a device the training data are resident if they fit, else staged. */
 static sdlf_status choose_plans(sdlf_trainer *trainer, const sdlf_dataset *test, const sdlf_plan_options *options)
 {
     if (sdlf_calculator_is_on_host(options->forward) || must_load(trainer))
@@ -173,7 +173,7 @@ static sdlf_status choose_plans(sdlf_trainer *trainer, const sdlf_dataset *test,
     return make_plans(trainer, test, *options, &feed);
 }
 
-/* Names of parameters, and values that are measured from the data, want a model that is built; it has the values then
+/* Names of parameters, and values that are measured from the data, require a built model; building gives it the values
  * that the first plan would draw. */
 static sdlf_status prepare_parameters(sdlf_trainer *trainer)
 {
@@ -231,7 +231,7 @@ static sdlf_status prepare_plans(sdlf_trainer *trainer, const sdlf_dataset *test
     return status;
 }
 
-/* Shapes (parameters are made with the first plan, unless they are there already); how samples are normalised. */
+/* Infers shapes (the first plan allocates parameters, unless they exist), and sets the samples' normalisation. */
 static sdlf_status prepare_model(sdlf_trainer *trainer, const sdlf_dataset *train)
 {
     sdlf_model *model = trainer->model;
@@ -256,10 +256,10 @@ static sdlf_status prepare_model(sdlf_trainer *trainer, const sdlf_dataset *trai
     trainer->labels = trainer->classifier.labels != NULL ? trainer->classifier.labels : "labels";
     if (trainer->options.resume) return sdlf_trainer_take_state(trainer);
     sdlf_model_training_state(model)->present = false;
-    return sdlf_model_require_states(model, 0); /* states of an earlier training are not this one's */
+    return sdlf_model_require_states(model, 0); /* drop the states of an earlier training */
 }
 
-/* The loss that is asked for becomes the model's; one that the model has as a layer is the one. */
+/* The requested loss becomes the model's; a loss layer of the model takes precedence. */
 static sdlf_status settle_loss(sdlf_trainer *trainer)
 {
     sdlf_loss *loss = &trainer->options.loss;
@@ -274,7 +274,7 @@ static sdlf_status settle_loss(sdlf_trainer *trainer)
     return status;
 }
 
-/* Batches lie in memory that is uploaded fastest, where that is done at all. */
+/* Batches are in the memory that is fastest to upload, if they are uploaded. */
 static sdlf_status prepare_loader(sdlf_trainer *trainer)
 {
     const sdlf_trainer_options *options = &trainer->options;
@@ -377,7 +377,7 @@ sdlf_status sdlf_trainer_create(sdlf_trainer **trainer, sdlf_model *model, const
 sdlf_data_place sdlf_trainer_data_place(const sdlf_trainer *trainer, const char **space)
 {
     if (trainer == NULL) return SDLF_DATA_LOADED;
-    if (space != NULL) *space = trainer->calculators[0]->space; /* the forward pass's is opened first */
+    if (space != NULL) *space = trainer->calculators[0]->space; /* that of the forward pass is opened first */
     return trainer->data_place;
 }
 

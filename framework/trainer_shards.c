@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Optimizer states of which each rank has a part, put together for a checkpoint, which says nothing of ranks. */
+/* Gathers optimizer states that are distributed over ranks for a checkpoint, which does not depend on ranks. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 enum { STATES = 3 };
 
-/* Numbers of the largest part that a rank has of that many. */
+/* The number of elements of the largest part of `count` that a rank has. */
 static int64_t largest_part(int ranks, int64_t count)
 {
     int64_t most = 1;
@@ -19,7 +19,7 @@ static int64_t largest_part(int ranks, int64_t count)
     return most;
 }
 
-/* On rank 0, room for whole states in the places of parts, which are kept aside. */
+/* On rank 0, allocates whole states in place of the parts, which are kept aside. */
 static sdlf_status make_room(sdlf_trainer *trainer)
 {
     sdlf_model *model = trainer->model;
@@ -52,7 +52,7 @@ void sdlf_trainer_part_states(sdlf_trainer *trainer)
     trainer->parts = NULL;
 }
 
-/* One state: every rank's part, in room for the largest, side by side in `all`. */
+/* Gathers one state: every rank's part, padded to the largest, side by side in `all`. */
 static sdlf_status gather_state(sdlf_trainer *trainer, int parameter, int state, float *mine, float *all)
 {
     sdlf_communicator *ranks = trainer->options.communicator;

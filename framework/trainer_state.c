@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where training stands, in the model's training state and back. */
+/* Saving the state of a training in the model's training state, and restoring it. */
 #include "framework/trainer_internal.h"
 
 #include <inttypes.h>
@@ -32,7 +32,7 @@ _Static_assert(sizeof((sdlf_training_state *)0)->data == sizeof((sdlf_trainer *)
 _Static_assert(sizeof((sdlf_training_state *)0)->settings == sizeof((sdlf_trainer *)0)->settings,
                "the same room for settings");
 
-/* The optimizer's states were kept: all of them, or the step would not continue what was. */
+/* Checks that all of the optimizer's states were kept; otherwise training could not continue as before. */
 static sdlf_status check_optimizer_states(const sdlf_trainer *trainer)
 {
     const sdlf_optimizer *optimizer = &trainer->options.optimizer;

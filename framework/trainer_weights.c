@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What samples count in the loss: by their class, and by the share of it where samples are mixed. */
+/* Weights of samples in the loss: by class, and by their share if samples are mixed. */
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
@@ -10,11 +10,11 @@
 #include "framework/saved_error.h"
 #include "framework/trainer_internal.h"
 
-/* Labels of each class. */
+/* The number of labels of each class. */
 typedef struct label_counts {
     const sdlf_dataset *train;
-    int64_t rows;         /* labels of a sample */
-    pthread_mutex_t lock; /* guards what follows: the first failure, in the samples' order */
+    int64_t rows;         /* labels per sample */
+    pthread_mutex_t lock; /* guards the members below: the first failure, in sample order */
     int64_t *count, all, failed;
     sdlf_saved_error error;
 } label_counts;
@@ -31,7 +31,7 @@ static void count_sample(void *context, int64_t n)
                                         : sdlf_fail(SDLF_ERROR_MEMORY, "trainer: no memory for labels");
     pthread_mutex_lock(&c->lock);
     for (int64_t i = 0; status == SDLF_OK && i < c->rows; i++)
-        if (label[i] >= 0) c->count[label[i]]++, c->all++; /* those that count */
+        if (label[i] >= 0) c->count[label[i]]++, c->all++; /* those that are not ignored */
     if (status != SDLF_OK && (c->error.status == SDLF_OK || n < c->failed)) {
         c->failed = n;
         sdlf_save_error(&c->error, status);
@@ -40,7 +40,7 @@ static void count_sample(void *context, int64_t n)
     free(read);
 }
 
-/* (samples) / (classes times samples of the class); a class without samples has no use for its weight. */
+/* (samples) / (classes times samples of the class); a class without samples does not need a weight. */
 static sdlf_status balance(float *weights, const sdlf_dataset *train)
 {
     int64_t samples = train->labels.shape.dim[0];
@@ -59,7 +59,7 @@ static sdlf_status balance(float *weights, const sdlf_dataset *train)
     return sdlf_restore_error(&c.error);
 }
 
-/* "1,2,0.5", as many numbers above 0 as there are classes. */
+/* "1,2,0.5": as many numbers above 0 as there are classes. */
 static sdlf_status read_list(float *weights, const char *text, int classes)
 {
     const char *at = text;
@@ -77,13 +77,13 @@ static sdlf_status read_list(float *weights, const char *text, int classes)
         text, classes, count);
 }
 
-/* Do steps share their loss between the labels of mixed samples? */
+/* True if steps split their loss between the labels of mixed samples. */
 static bool mixes(const sdlf_trainer *trainer)
 {
     return sdlf_mixing_wanted(&trainer->options.mixing) && !sdlf_dataset_has_targets(&trainer->train);
 }
 
-/* Of this rank's part of a batch, twice. */
+/* For this rank's part of a batch, twice. */
 static int64_t bytes_of_weights(const sdlf_trainer *trainer)
 {
     bool pixels = sdlf_dataset_has_pixel_labels(&trainer->train);
@@ -97,7 +97,7 @@ sdlf_status sdlf_trainer_prepare_weights(sdlf_trainer *trainer)
     const char *text = trainer->options.class_weights;
     int classes = trainer->train.class_count;
     trainer->mixed = mixes(trainer);
-    bool pixels = sdlf_dataset_has_pixel_labels(&trainer->train); /* of which some do not count */
+    bool pixels = sdlf_dataset_has_pixel_labels(&trainer->train); /* some of which are ignored */
     if (text[0] == '\0' && !trainer->mixed && !pixels) return SDLF_OK;
     if (sdlf_dataset_positions(&trainer->train) > 0 && (!pixels || trainer->mixed))
         return sdlf_fail(SDLF_ERROR_ARGUMENT,
@@ -159,7 +159,7 @@ sdlf_status sdlf_trainer_write_weights(sdlf_trainer *trainer, sdlf_plan *plan, c
     double sum = 0;
     for (int64_t n = 0; n < count; n++) {
         if (label[n] < 0)
-            own[n] = 0; /* a pixel that does not count */
+            own[n] = 0; /* an ignored pixel */
         else
             own[n] = trainer->mixed ? share[n] * of[label[n]] : of[label[n]];
         other[n] = trainer->mixed ? (1 - share[n]) * of[second[n]] : 0;
@@ -167,7 +167,7 @@ sdlf_status sdlf_trainer_write_weights(sdlf_trainer *trainer, sdlf_plan *plan, c
     }
     sdlf_status status = SDLF_OK;
     if (plan == trainer->tail && trainer->tail_share == 0 &&
-        trainer->options.communicator != NULL) { /* a sample that counts as none */
+        trainer->options.communicator != NULL) { /* a sample of weight 0 */
         memset(own, 0, 2 * (size_t)count * sizeof *own);
         sum = 0;
     }

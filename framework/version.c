@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The version of the library that runs. */
+/* The version of the loaded library. */
 #include <sdlf/version.h>
 
 const char *sdlf_version(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The labels of an augmented picture's pixels. See warp_labels.h. */
+/* The labels of the pixels of an augmented image. See warp_labels.h. */
 #include "framework/warp_labels.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What an augmented picture is made of. See warp_part.h. */
+/* The part of an image that its augmented version needs. See warp_part.h. */
 #include "framework/warp_part.h"
 
 #include "framework/operations/warp.h"
@@ -9,7 +9,7 @@ static int within(int64_t at, int64_t least, int64_t most)
     return (int)(at < least ? least : at > most ? most : at);
 }
 
-/* Without displacement each output pixel's place grows or falls along rows and along columns, rounded or not: the corners are the ends. */
+/* Without elastic displacement, source positions are monotonic along rows and columns: the corners bound them. */
 bool sdlf_warp_part(sdlf_sample_part *part, sdlf_shape shape, const sdlf_augmentation *augment, int64_t image,
                     int64_t epoch)
 {
@@ -27,7 +27,7 @@ bool sdlf_warp_part(sdlf_sample_part *part, sdlf_shape shape, const sdlf_augment
         }
     }
     *part = (sdlf_sample_part){.rows = {within(least[0], 0, height - 1)}, .columns = {within(least[1], 0, width - 1)}};
-    part->rows[1] = within(most[0] + 2, part->rows[0] + 1, height); /* and the neighbour behind the last */
+    part->rows[1] = within(most[0] + 2, part->rows[0] + 1, height); /* including the neighbour after the last */
     part->columns[1] = within(most[1] + 2, part->columns[0] + 1, width);
     return true;
 }

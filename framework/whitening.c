@@ -13,7 +13,7 @@
 #include "framework/model_internal.h"
 
 enum { SAMPLES = 5000, BATCH = 100, LANES = 8, LARGEST_PATCH = 1024 };
-static const double MOST_PRODUCTS = 4e9; /* of two elements: seconds */
+static const double MOST_PRODUCTS = 4e9; /* of two elements: takes seconds */
 static const double LEAST = 5e-4;        /* added to eigenvalues */
 
 static const sdlf_conv2d_options *whitening_of(const model_layer *entry)
@@ -30,23 +30,23 @@ bool sdlf_is_whitened(const sdlf_model *model)
     return false;
 }
 
-/* Sums over patches: element (i, j), i <= j, of x x'. */
+/* Accumulated products over patches: element (i, j), i <= j, of x x'. */
 typedef struct patches {
-    int height, width, size;         /* of a patch; its elements */
+    int height, width, size;         /* of a patch; number of its elements */
     int64_t channels, rows, columns; /* of a sample */
     double *sum;                     /* size x size */
     int64_t count;                   /* patches */
 } patches;
 
-/* Where element i of a sample's first patch lies. */
+/* The address of element i of a sample's first patch. */
 static const float *element_of(const patches *p, const float *sample, int i)
 {
     int area = p->height * p->width, channel = i / area, r = i % area / p->width, s = i % p->width;
     return sample + (channel * p->rows + r) * p->columns + s;
 }
 
-/* a b, summed over where both are elements of a patch; in lanes of their own, so that the order is the same
- * everywhere. */
+/* The sum of a b over the positions where both are elements of a patch, in separate lanes, so that the order of
+ * summation is the same everywhere. */
 static double product_of(const patches *p, const float *a, const float *b)
 {
     float lane[LANES] = {0};
@@ -69,7 +69,7 @@ static void add_sample(patches *p, const float *sample)
     p->count += (p->rows - p->height + 1) * (p->columns - p->width + 1);
 }
 
-/* How many samples are looked at. */
+/* The number of samples to use. */
 static int64_t samples_of(const patches *p, int64_t all)
 {
     double each = (double)p->size * (p->size + 1) / 2 * (double)(p->rows * p->columns);
@@ -128,7 +128,7 @@ static sdlf_status measure(patches *p, const sdlf_dataset *dataset, sdlf_tensor 
     return status;
 }
 
-/* One convolution, of the network's samples. */
+/* Whitens one convolution of the network's input. */
 static sdlf_status whiten(sdlf_model *model, int layer, const sdlf_dataset *dataset)
 {
     const model_layer *entry = &model->layers[layer];

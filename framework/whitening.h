@@ -5,18 +5,18 @@
 
 #include <sdlf/dataset.h>
 
-/* Has the model such a convolution? */
+/* True if the model has such a convolution. */
 bool sdlf_is_whitened(const sdlf_model *model);
 
-/* Of a model that is built: the weights of each become what the first samples of the set, normalised, say.
+/* For a built model: sets the weights of each such convolution from the first samples of the set, normalised.
  *
- * A patch is C R S elements, as a filter sees them; A is the mean of x x' over the patches x of 5,000 samples, fewer
- * where that takes long. With its eigenvectors u[0], u[1], ..., of eigenvalues that fall, and K filters, filter k < h =
- * (K + 1) / 2 is u[k] / sqrt(eigenvalue + 0.0005), and filter h + k is minus that: the output of each pair has variance
- * 1, and loses no sign to an activation (Page 2018, Jordan 2024).
+ * A patch is the C R S elements under a filter; A is the mean of x x' over the patches x of 5,000 samples, or fewer if
+ * that takes long. With its eigenvectors u[0], u[1], ..., in order of descending eigenvalues, and K filters, filter k <
+ * h = (K + 1) / 2 is u[k] / sqrt(eigenvalue + 0.0005), and filter h + k is its negative: each pair's output has
+ * variance 1, and no sign is lost to an activation (Page 2018, Jordan 2024).
  *
- * Errors: SDLF_ERROR_ARGUMENT (its input is none of the network, or not the samples), SDLF_ERROR_MEMORY, what reading
- * samples says. */
+ * Errors: SDLF_ERROR_ARGUMENT (its input is not one of the network's, or not the samples), SDLF_ERROR_MEMORY, and those
+ * of reading samples. */
 sdlf_status sdlf_whiten(sdlf_model *model, const sdlf_dataset *dataset);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Are the other ranks there? Asked of them by a rank that has waited for a while, or wants to know at any time,
- * answered by each rank's thread, however busy that rank is otherwise. A rank that is stopped, or whose machine or
- * network is gone, does not answer. */
+/* Checks that the other ranks are alive: asked by a rank that has waited for a while, or that always wants to know;
+ * answered by each rank's thread, however busy that rank is. A rank that is stopped, or whose machine or network has
+ * failed, does not answer. */
 #include "communicators/mpi/queue.h"
 
 #include "framework/clock.h"
@@ -20,7 +20,7 @@ void mpi_answer(mpi_queue *queue)
         if (tag == QUESTION) {
             MPI_Request sent;
             MPI_Isend(NULL, 0, MPI_BYTE, where, ANSWER, queue->questions, &sent);
-            MPI_Request_free(&sent); /* no bytes: nothing that would have to stay */
+            MPI_Request_free(&sent); /* an empty message: no buffer must be kept */
         }
     }
 }
@@ -47,7 +47,7 @@ sdlf_status mpi_ask(mpi_queue *queue, double begun, double *asked)
     return SDLF_OK;
 }
 
-/* From the beginning, and after this rank itself was stopped or busy for a while, the others have the whole time to
+/* At the start, and after this rank itself was stopped or busy for a while, the others have the whole timeout to
  * answer. */
 sdlf_status mpi_watch(mpi_queue *queue)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sums of numbers of 16 bits: two are added in float32, and the sum is rounded to nearest, ties to even. */
+/* Sums of 16-bit floating-point values: added in float32, then rounded to nearest, ties to even. */
 #include "communicators/mpi/halves.h"
 
 #include "framework/float16.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The mpi communicator: the processes that mpirun has started, on any number of hosts. Numbers in a device's memory go
- * through the host's: pinned where the device's calculator has queues. */
+/* The mpi communicator: processes started by mpirun, on any number of hosts. Data in a device's memory is staged
+ * through the host's, which is pinned if the device's calculator has queues. */
 #include <assert.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -9,14 +9,14 @@
 #include "communicators/mpi/queue.h"
 #include "communicators/registry.h"
 
-/* A sum of a device's numbers that is under way. */
+/* A sum of device data that is in progress. */
 typedef struct staged_sum {
-    sdlf_calculator *calculator; /* NULL: the host's numbers are summed where they are */
+    sdlf_calculator *calculator; /* NULL: host data, summed in place */
     void *memory, *host;
     int64_t bytes;
 } staged_sum;
 
-/* Host memory that a device's numbers pass through; it grows, and stays. */
+/* Host memory in which device data is staged; it grows, and is kept. */
 typedef struct staging {
     sdlf_calculator *calculator;
     void *memory, *host;
@@ -29,7 +29,7 @@ typedef struct mpi_communicator {
     sdlf_communicator base;
     mpi_queue queue;
     staged_sum sum[MPI_QUEUE_JOBS]; /* by ticket */
-    staging staging[STAGINGS];      /* of every place that sums were begun from */
+    staging staging[STAGINGS];      /* one for each address that sums were begun from */
     int staging_count;
 } mpi_communicator;
 
@@ -81,7 +81,7 @@ static void forget(sdlf_communicator *base, sdlf_calculator *calculator)
     c->staging_count = kept;
 }
 
-/* The host memory for numbers of a device: the same for the same place, so that a training step allocates nothing. */
+/* The host memory for data of a device: the same for the same address, so that a training step allocates nothing. */
 static sdlf_status stage(mpi_communicator *c, sdlf_calculator *calculator, void *memory, int64_t bytes, void **host)
 {
     int i = 0;
@@ -109,7 +109,7 @@ static sdlf_status stage(mpi_communicator *c, sdlf_calculator *calculator, void 
     return status;
 }
 
-/* The job's memory is what the numbers are added or shared in. */
+/* The job's memory is where the data is summed or shared. */
 static sdlf_status begin(mpi_communicator *c, sdlf_calculator *calculator, mpi_job job, int64_t *ticket)
 {
     void *memory = job.memory;
@@ -159,7 +159,7 @@ static sdlf_status gather(sdlf_communicator *base, const void *mine, int64_t byt
 {
     mpi_communicator *c = from(base);
     int64_t ticket;
-    if (bytes > INT_MAX) /* the ranks' parts lie side by side, so that pieces of them would not */
+    if (bytes > INT_MAX) /* the ranks' parts are adjacent, so the operation cannot be split */
         return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "mpi: expected at most %d bytes of each rank to gather, found %lld",
                          INT_MAX, (long long)bytes);
     const mpi_job job = {.kind = MPI_JOB_GATHER, .from = mine, .memory = all, .count = bytes};

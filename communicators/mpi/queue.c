@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The thread that speaks MPI. See queue.h. */
+/* The thread that calls MPI. See queue.h. */
 #include "communicators/mpi/queue.h"
 
 #include <errno.h>
@@ -19,7 +19,7 @@ static void pause_for(long nanoseconds)
     nanosleep(&(struct timespec){.tv_nsec = nanoseconds}, NULL);
 }
 
-/* ---- the thread's ---- */
+/* ---- called by the thread ---- */
 
 static sdlf_status begin_mpi(mpi_queue *queue)
 {
@@ -34,7 +34,7 @@ static sdlf_status begin_mpi(mpi_queue *queue)
     MPI_Comm_dup(MPI_COMM_WORLD, &queue->all);
     MPI_Comm_dup(MPI_COMM_WORLD, &queue->sums);
     MPI_Comm_dup(MPI_COMM_WORLD, &queue->questions);
-    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* where non-blocking collectives raise theirs */
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN); /* non-blocking collectives raise their errors there */
     MPI_Comm_set_errhandler(queue->all, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(queue->sums, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(queue->questions, MPI_ERRORS_RETURN);
@@ -69,7 +69,7 @@ static sdlf_status check(int code, const char *what)
     return sdlf_fail(SDLF_ERROR_DEVICE, "%s: %s", what, text);
 }
 
-/* Test until it is done. */
+/* Tests a request until it is complete. */
 static sdlf_status finish(mpi_queue *queue, MPI_Request *request, bool patient)
 {
     double begun = sdlf_clock(), asked = begun;
@@ -82,7 +82,7 @@ static sdlf_status finish(mpi_queue *queue, MPI_Request *request, bool patient)
     }
 }
 
-/* Counts of MPI are ints. */
+/* MPI's counts are ints: a long sum is split. */
 static sdlf_status run_sum(mpi_queue *queue, const mpi_job *job)
 {
     enum { MOST = 1 << 28 };
@@ -125,7 +125,7 @@ static sdlf_status run_gather(mpi_queue *queue, const mpi_job *job)
     return status == SDLF_OK ? finish(queue, &request, false) : status;
 }
 
-/* Those that are left out for a while wait here for the others, which compute meanwhile: without taking a processor
+/* Ranks that are excluded for a while wait here for the others, which compute in the meantime, without taking a core
  * from them. */
 static sdlf_status run_narrow(mpi_queue *queue, const mpi_job *job)
 {
@@ -151,7 +151,7 @@ static sdlf_status run_job(mpi_queue *queue, const mpi_job *job)
                                          : run_narrow(queue, job);
 }
 
-/* The end of a rank that has not failed: the others may still need answers. */
+/* Ends a rank that has not failed: the others may still need answers. */
 static void end_mpi(mpi_queue *queue)
 {
     MPI_Request request;
@@ -173,10 +173,10 @@ static void keep(mpi_queue *queue, sdlf_status status)
 {
     if (status == SDLF_OK || queue->status != SDLF_OK) return;
     queue->status = status;
-    snprintf(queue->message, sizeof queue->message, "%s", sdlf_error_message()); /* this thread's */
+    snprintf(queue->message, sizeof queue->message, "%s", sdlf_error_message()); /* the message of this thread */
 }
 
-/* Called with the lock held: sleep until there is something to do, or it is time to look for questions. */
+/* Called with the lock held: sleeps until there is a job, or it is time to check for questions. */
 static void idle(mpi_queue *queue)
 {
     struct timespec until;
@@ -223,7 +223,7 @@ static void *run(void *argument)
     return NULL;
 }
 
-/* ---- everybody's ---- */
+/* ---- called by any thread ---- */
 
 static void release(mpi_queue *queue)
 {
@@ -247,13 +247,13 @@ sdlf_status mpi_queue_start(mpi_queue *queue, double timeout)
 {
     *queue = (mpi_queue){.timeout = timeout};
     pthread_mutex_init(&queue->lock, NULL);
-    pthread_condattr_t steady; /* a clock that is set must not stop its waiting, or lengthen it */
+    pthread_condattr_t steady; /* a monotonic clock: setting the time must not shorten or lengthen the wait */
     pthread_condattr_init(&steady);
     pthread_condattr_setclock(&steady, CLOCK_MONOTONIC);
     pthread_cond_init(&queue->wanted, &steady);
     pthread_condattr_destroy(&steady);
     pthread_cond_init(&queue->finished, NULL);
-    sigset_t all, before; /* signals are for the program's own threads */
+    sigset_t all, before; /* the thread blocks all signals, which are for the program's own threads */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int error = pthread_create(&queue->thread, NULL, run, queue);
@@ -317,5 +317,5 @@ void mpi_queue_abort(mpi_queue *queue)
     pthread_mutex_lock(&queue->lock);
     pthread_cond_signal(&queue->wanted);
     pthread_mutex_unlock(&queue->lock);
-    pthread_join(queue->thread, NULL); /* which ends the process */
+    pthread_join(queue->thread, NULL); /* the thread ends the process */
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The nccl communicator: a GPU for each process, or for each thread of one. Numbers in a GPU's memory are added by NCCL
- * on a stream of their own, without the host; all else, and finding each other, is left to an mpi communicator beside
- * it, or to one of threads.
+/* The nccl communicator: one GPU per process, or per thread of one process. Data in GPU memory is summed by NCCL on a
+ * separate stream, without the host; everything else, including the initial rendezvous, is done by an mpi or threads
+ * communicator beside it.
  *
  * A sum's stream waits for what the calculator has queued before allreduce_begin, and the calculator's stream waits for
- * the sum from collective_end on. So begin and end are two events each, the host waits for neither, and what is queued
- * between them runs beside the sum. */
+ * the sum from collective_end on. Begin and end are therefore two events each, the host waits for neither, and what is
+ * queued between them overlaps with the sum. */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,13 +20,13 @@ enum { SUMS = SDLF_MOST_SUMS };
 
 typedef struct nccl_communicator {
     sdlf_communicator base;
-    sdlf_communicator *hosts; /* mpi, or threads */
+    sdlf_communicator *hosts; /* mpi or threads */
     ncclComm_t ranks;         /* NULL until the first sum */
-    nccl_watch watch;         /* as long as there are, or shall be, `ranks` */
+    nccl_watch watch;         /* exists as long as `ranks` does or will */
     int device;
     cudaStream_t stream;
     cudaEvent_t ready[SUMS], done[SUMS];
-    sdlf_calculator *calculator[SUMS]; /* of each sum under way */
+    sdlf_calculator *calculator[SUMS]; /* of each sum in progress */
     int64_t count;                     /* of sums so far */
 } nccl_communicator;
 
@@ -51,8 +51,7 @@ static sdlf_status open_nccl(sdlf_communicator *base, const sdlf_communicator_op
 
 static void release(nccl_communicator *c)
 {
-    bool whole =
-        nccl_watch_stop(&c->watch); /* else kernels have been ended, and what they would wait for does not come */
+    bool whole = nccl_watch_stop(&c->watch); /* otherwise kernels were aborted, and what they wait for will not come */
     if (c->ranks == NULL) return;
     cudaSetDevice(c->device);
     if (whole) cudaStreamSynchronize(c->stream);
@@ -86,7 +85,7 @@ static sdlf_status init_ranks(nccl_communicator *c, ncclUniqueId id)
     return status;
 }
 
-/* With the first sum it is known which device this rank computes on. */
+/* The device of this rank is known only with the first sum. */
 static sdlf_status join(nccl_communicator *c, int device)
 {
     ncclUniqueId mine = {{0}}, *all = malloc((size_t)c->base.rank_count * sizeof *all);
@@ -112,7 +111,7 @@ static bool is_cuda(const sdlf_calculator *calculator)
     return calculator != NULL && strncmp(calculator->space, "cuda:", 5) == 0;
 }
 
-/* In the communicator's stream: all is added, or each rank's part is sent to the others. */
+/* In the communicator's stream: sums the data, or sends each rank's part to the others. */
 static sdlf_status queue_numbers(nccl_communicator *c, bool gathers, char *memory, sdlf_dtype dtype, int64_t count)
 {
     int ranks = c->base.rank_count;
@@ -140,7 +139,7 @@ static sdlf_status begin(sdlf_communicator *base, bool gathers, sdlf_calculator 
 {
     nccl_communicator *c = from(base);
     sdlf_status status =
-        nccl_watch_check(&c->watch); /* of what the host adds too: it may be of a step that has failed */
+        nccl_watch_check(&c->watch); /* for sums on the host too: they may belong to a step that has failed */
     if (status != SDLF_OK) return status;
     if (!is_cuda(calculator)) {
         const sdlf_communicator_class *type = c->hosts->type;
@@ -149,7 +148,7 @@ static sdlf_status begin(sdlf_communicator *base, bool gathers, sdlf_calculator 
         *ticket *= 2;
         return status;
     }
-    const cuda_calculator *cuda = cuda_calculator_from(calculator); /* and its device is this thread's */
+    const cuda_calculator *cuda = cuda_calculator_from(calculator); /* also makes its device current in this thread */
     if (status == SDLF_OK && c->ranks == NULL) status = join(c, cuda->device);
     if (status == SDLF_OK && cuda->device != c->device)
         status = sdlf_fail(SDLF_ERROR_UNSUPPORTED, "nccl: a rank has one GPU, and this one sums on device %d and on %d",
@@ -206,7 +205,7 @@ static void forget(sdlf_communicator *base, sdlf_calculator *calculator)
         c->hosts->type->forget(c->hosts, calculator);
 }
 
-/* NCCL's own ranks find each other anew with the next sum. */
+/* NCCL's communicator is created again with the next sum. */
 static sdlf_status narrow(sdlf_communicator *base, int count)
 {
     release(from(base));

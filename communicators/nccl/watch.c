@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The thread that makes sure that waiting ends. See watch.h. */
+/* The thread that ensures that no wait is endless. See watch.h. */
 #include "communicators/nccl/watch.h"
 
 #include <errno.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { PAUSE = 50000000 /* ns */, GRACE = 5 /* s, for the message to be taken */ };
+enum { PAUSE = 50000000 /* ns */, GRACE = 5 /* s, to fetch the message */ };
 
 sdlf_status nccl_check(ncclResult_t result, const char *what)
 {
@@ -35,14 +35,14 @@ static sdlf_status look(nccl_watch *watch)
     return nccl_check(asked != ncclSuccess ? asked : failed, "sums over all ranks");
 }
 
-/* May itself wait for what does not come. */
+/* May itself wait indefinitely. */
 static void *take_down(void *ranks)
 {
     ncclCommAbort(ranks);
     return NULL;
 }
 
-/* Nobody calls NCCL, and nobody will: `failed` is set. False: a call does not return. */
+/* No call of NCCL is or will be in progress, since `failed` is set. False: a call does not return. */
 static bool end_kernels(nccl_watch *watch)
 {
     struct timespec until;
@@ -59,7 +59,7 @@ static bool end_kernels(nccl_watch *watch)
 static void end_all(nccl_watch *watch)
 {
     const sdlf_communicator *hosts = watch->hosts;
-    if (!atomic_load(&watch->told)) /* nobody asks this thread for its message: the message function hears it */
+    if (!atomic_load(&watch->told)) /* no call fetches this thread's message: report it to the message function */
         sdlf_fail(SDLF_ERROR_DEVICE, "all ranks end: rank %d on %s: %s", hosts->rank, hosts->host, watch->message);
     sdlf_communicator_abort(watch->hosts);
 }
@@ -84,7 +84,7 @@ sdlf_status nccl_watch_start(nccl_watch *watch, sdlf_communicator *hosts)
 {
     *watch = (nccl_watch){.hosts = hosts};
     pthread_mutex_init(&watch->calling, NULL);
-    sigset_t all, before; /* signals are for the program's own threads */
+    sigset_t all, before; /* the thread blocks all signals, which are for the program's own threads */
     sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int error = pthread_create(&watch->thread, NULL, run, watch);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The threads communicator: ranks that are threads of one process. What they tell each other stays in the host's
- * memory: each shows the others where its numbers are, all meet, each adds its part of the numbers of all, in the order
- * of ranks, and all meet again. */
+/* The threads communicator: ranks that are threads of one process. They communicate through the host's memory: each
+ * publishes the address of its data, all synchronise, each sums its part of the data of all, in rank order, and all
+ * synchronise again. */
 #include <assert.h>
 #include <errno.h>
 #include <pthread.h>
@@ -14,7 +14,7 @@
 
 #include "communicators/registry.h"
 
-/* Where threads wait for each other. */
+/* A barrier. */
 typedef struct meeting {
     int arrived;
     int64_t round;
@@ -24,7 +24,7 @@ typedef enum rank_state { RANK_TO_COME, RANK_HERE, RANK_LEFT } rank_state;
 
 typedef struct rank_place {
     rank_state state;
-    void *memory; /* shown to the others between two meetings */
+    void *memory; /* published to the others between two barriers */
 } rank_place;
 
 struct sdlf_rank_group {
@@ -100,7 +100,7 @@ static sdlf_status open_threads(sdlf_communicator *base, const sdlf_communicator
     return SDLF_OK;
 }
 
-/* Those that wait for this rank now or later learn that it does not come. */
+/* Tells the ranks that wait for this rank, now or later, that it has left. */
 static void close_threads(sdlf_communicator *base)
 {
     sdlf_rank_group *group = from(base)->group;
@@ -110,7 +110,7 @@ static void close_threads(sdlf_communicator *base)
     pthread_mutex_unlock(&group->lock);
 }
 
-/* The first of the ranks that has left; -1: none has. */
+/* The first of the ranks that has left; -1: none. */
 static int find_left(const sdlf_rank_group *group, int count)
 {
     for (int i = 0; i < count; i++)
@@ -141,7 +141,7 @@ static sdlf_status show(sdlf_communicator *base, void *memory)
     return meet(c->group, &c->group->some, base->rank_count);
 }
 
-/* All have seen what they wanted to see. */
+/* Waits until all ranks have read what they need. */
 static sdlf_status seen(sdlf_communicator *base)
 {
     return meet(from(base)->group, &from(base)->group->some, base->rank_count);
@@ -171,7 +171,7 @@ static sdlf_status allgather_begin(sdlf_communicator *base, sdlf_calculator *cal
     return begin(base, calculator, sum, ticket);
 }
 
-/* Numbers [first, next) of all ranks become their sum, which is rounded once. */
+/* Replaces elements [first, next) of all ranks by their sum, which is rounded once. */
 static void add_part(sdlf_communicator *base, sdlf_dtype dtype, int64_t first, int64_t next)
 {
     enum { PIECE = 512 };
@@ -199,7 +199,7 @@ static void copy_part(sdlf_communicator *base, const thread_sum *sum, int rank)
            (size_t)((next - first) * size));
 }
 
-/* Sums are ended in the same order on all ranks. */
+/* All ranks end their sums in the same order. */
 static sdlf_status collective_end(sdlf_communicator *base, int64_t ticket)
 {
     const thread_sum *sum = &from(base)->sum[ticket % SDLF_MOST_SUMS];
@@ -233,7 +233,7 @@ static sdlf_status narrow(sdlf_communicator *base, int count)
 static void abort_threads(sdlf_communicator *base)
 {
     (void)base;
-    _exit(EXIT_FAILURE); /* and not exit: the other threads are at work on what its handlers would take down */
+    _exit(EXIT_FAILURE); /* _exit, not exit: other threads still use what the exit handlers would release */
 }
 
 const sdlf_communicator_class sdlf_threads_communicator_class = {

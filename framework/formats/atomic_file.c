@@ -16,7 +16,7 @@
 #include "framework/formats/overwrite_file.h"
 #include "framework/portable.h"
 
-/* More leftovers than this of killed processes with our process id are not to be expected. */
+/* More leftovers of killed processes with our process id are not expected. */
 enum { TEMPORARY_ATTEMPTS = 1000 };
 
 static sdlf_status io_error(const char *action, const char *path)
@@ -31,7 +31,7 @@ static sdlf_status out_of_memory(void)
 
 enum { PATH_SIZE = 4096 /* PATH_MAX of Linux */, LINKS_MOST = 40 /* as many as Linux follows */ };
 
-/* What the link at `path` points to, in its place; false where that is no link, or too long. */
+/* Replaces the path by the target of the link at `path`; false if that is no link, or too long. */
 static bool follow(char path[PATH_SIZE])
 {
     char target[PATH_SIZE];
@@ -45,8 +45,8 @@ static bool follow(char path[PATH_SIZE])
     return true;
 }
 
-/* A copy of the path with symbolic links followed, to a file that is not there yet, too. A pipe under /dev/fd is there,
- * and its link holds no path. */
+/* A copy of the path with symbolic links followed, even to a file that does not exist. A pipe under /dev/fd exists, but
+ * its link holds no path. */
 static char *resolve(const char *path)
 {
     char buffer[PATH_SIZE]; /* realpath with a buffer of ours allocates nothing */
@@ -59,7 +59,7 @@ static char *resolve(const char *path)
     return strdup(buffer);
 }
 
-/* The folder that holds the target; the caller's. NULL: no memory. */
+/* The folder that holds the target; the caller frees it. NULL: out of memory. */
 static char *folder_of(const char *target)
 {
     const char *slash = strrchr(target, '/');
@@ -69,14 +69,14 @@ static char *folder_of(const char *target)
     return folder;
 }
 
-/* Opened before anything is written, so that a missing folder is told early and so that committing needs no memory. */
+/* Opened before anything is written, so that a missing folder is reported early and committing needs no memory. */
 static sdlf_status open_folder(atomic_file *file)
 {
     char *folder = folder_of(file->target);
     if (folder == NULL) return out_of_memory();
     sdlf_status status = SDLF_OK;
     file->folder = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    /* a folder may be writable without being readable; it is not synced then */
+    /* a folder may be writable without being readable; then it is not synced */
     if (file->folder < 0 && errno != EACCES)
         status = sdlf_fail(SDLF_ERROR_IO, "%s: the folder %s %s (%s)", file->target, folder,
                            errno == ENOENT || errno == ENOTDIR ? "is not there" : "cannot be opened", strerror(errno));
@@ -90,18 +90,18 @@ static const char *name_of(const char *target)
     return slash != NULL ? slash + 1 : target;
 }
 
-/* Owner, group and mode of the file to be replaced, as far as this process may give them. Where the group cannot be
- * kept, its members are strangers, and what the file's own group may do beyond what everybody may is not given to
- * them. */
+/* Copies owner, group and mode of the file to be replaced, as far as this process may. If the group cannot
+ * be kept, its members get only the permissions of others, as they are not those that the old file's group
+ * had. */
 static void take_after(int file, const struct stat *old)
 {
     mode_t mode = old->st_mode & 0777;
     if (fchown(file, old->st_uid, old->st_gid) != 0 && fchown(file, (uid_t)-1, old->st_gid) != 0)
         mode &= ~(mode_t)S_IRWXG | (mode & S_IRWXO) << 3;
-    (void)fchmod(file, mode); /* some file systems have no permissions to set */
+    (void)fchmod(file, mode); /* some file systems have no permissions */
 }
 
-/* `old` is NULL for a file that is not there yet. */
+/* `old` is NULL for a new file. */
 static sdlf_status open_temporary(atomic_file *file, const struct stat *old, const char *kin)
 {
     size_t folder = (size_t)(name_of(file->target) - file->target), size = folder + LEFTOVER_NAME_SIZE;
@@ -124,25 +124,25 @@ static sdlf_status open_temporary(atomic_file *file, const struct stat *old, con
     return SDLF_OK;
 }
 
-/* Write the names in the folder through, so that they survive a power cut; some file systems cannot (EINVAL). */
+/* Syncs the folder's entries, so that they survive a power failure; some file systems cannot (EINVAL). */
 static sdlf_status sync_folder(const atomic_file *file)
 {
     if (file->folder < 0 || fsync(file->folder) == 0 || errno == EINVAL) return SDLF_OK;
     return io_error("sync the folder of", file->target);
 }
 
-/* Rename the temporary file over the target while a lock is held on what has the name, or to a name that nothing has:
- * so whoever locks a file, looks whether it still has its name, and removes that (leftover_files.h) never removes ours.
- * Zero, or -1 as rename has it. */
+/* Renames the temporary file over the target while holding a lock on the existing file, or to a name that does not
+ * exist: so a process that locks a file, verifies that it still has its name, and removes that (leftover_files.h) never
+ * removes ours. Returns 0, or -1 as rename does. */
 static int rename_locked(const atomic_file *file)
 {
-    enum { ATTEMPTS = 1000 }; /* what cannot be locked is replaced as it is */
+    enum { ATTEMPTS = 1000 }; /* a file that cannot be locked is replaced without a lock */
     int replaced = -1;
     for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
         replaced = leftover_files_hold(file->target);
         if (replaced >= 0) break;
         if (portable_rename_new(file->temporary, file->target) == 0) return 0;
-        if (errno == EINVAL || errno == ENOSYS) break; /* this file system, or Linux, cannot */
+        if (errno == EINVAL || errno == ENOSYS) break; /* not supported by this file system, or by Linux */
         if (errno != EEXIST) return -1;
     }
     int result = rename(file->temporary, file->target), reason = errno;
@@ -151,7 +151,7 @@ static int rename_locked(const atomic_file *file)
     return result;
 }
 
-/* Put the temporary file in the target's place, and forget its name once it is there. */
+/* Replaces the target by the temporary file, and forgets that name. */
 static sdlf_status replace_target(atomic_file *file)
 {
     if ((file->has_kin ? rename_locked(file) : rename(file->temporary, file->target)) == 0) {
@@ -160,7 +160,7 @@ static sdlf_status replace_target(atomic_file *file)
         return SDLF_OK;
     }
     if (errno != EBUSY) return io_error("replace", file->target);
-    /* a mount point: nothing can take its place. What it should hold must be found under its name whatever happens */
+    /* a mount point cannot be replaced. Its intended content must always be recoverable under the temporary name */
     sdlf_status status = sync_folder(file);
     if (status != SDLF_OK) return status;
     bool touched;
@@ -173,7 +173,7 @@ static sdlf_status replace_target(atomic_file *file)
     return status;
 }
 
-/* Close and free everything; the temporary file stays. */
+/* Closes and frees everything; the temporary file is kept. */
 static void release(atomic_file *file)
 {
     if (file->descriptor >= 0) close(file->descriptor);
@@ -183,7 +183,7 @@ static void release(atomic_file *file)
     *file = (atomic_file){.descriptor = -1, .folder = -1};
 }
 
-/* What is at the target? *in_place: it is no regular file, and is written to as it is. */
+/* Examines the target. *in_place: it is no regular file, and is written to directly. */
 static sdlf_status look(atomic_file *file, const char *path, struct stat *old, bool *exists, bool *in_place)
 {
     *file = (atomic_file){.descriptor = -1, .folder = -1};
@@ -193,14 +193,14 @@ static sdlf_status look(atomic_file *file, const char *path, struct stat *old, b
     *exists = stat(file->target, old) == 0;
     *in_place = *exists && !S_ISREG(old->st_mode);
     if (*exists && S_ISDIR(old->st_mode)) return sdlf_fail(SDLF_ERROR_IO, "cannot write '%s': it is a folder", path);
-    /* renaming would get past the file's write protection */
+    /* renaming would bypass the file's write protection */
     if (*exists && access(file->target, W_OK) == 0) return SDLF_OK;
     if (*exists && errno != ENOENT) return io_error("write", file->target);
     *exists = *exists && errno != ENOENT; /* another process has removed it since */
     if (errno == ENOENT) {
         struct stat link;
         if (lstat(file->target, &link) != 0 || !S_ISLNK(link.st_mode)) return SDLF_OK;
-        errno = ELOOP; /* more links than are followed: renaming would put the file in the last one's place */
+        errno = ELOOP; /* too many links: renaming would replace the last one */
     }
     return io_error("write", path);
 }
@@ -227,7 +227,7 @@ sdlf_status atomic_file_open(atomic_file *file, const char *path)
     return atomic_file_open_with(file, path, NULL);
 }
 
-/* Does the folder take a file without a name? Where the file system has no such files: no. */
+/* True if the folder's file system supports unnamed files. */
 static bool takes_nameless(const char *target)
 {
     char *folder = folder_of(target);
@@ -245,7 +245,7 @@ sdlf_status atomic_file_check(const char *path)
     bool done = status != SDLF_OK || in_place || takes_nameless(file.target);
     release(&file);
     if (done) return status;
-    status = atomic_file_open(&file, path); /* says what is wrong, if anything is */
+    status = atomic_file_open(&file, path); /* reports the error, if there is one */
     if (status == SDLF_OK) atomic_file_abandon(&file);
     return status;
 }
@@ -267,8 +267,8 @@ sdlf_status atomic_file_write(atomic_file *file, const void *bytes, size_t count
     return SDLF_OK;
 }
 
-/* Write everything through to the disk and close the file; the lock on its temporary name goes on in another
- * descriptor, until it has its own. */
+/* Syncs and closes the file; the lock on its temporary name is kept in another descriptor, until it has its
+ * own. */
 static sdlf_status settle(atomic_file *file, int *lock)
 {
     assert(file->descriptor >= 0);

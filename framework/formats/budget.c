@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What reading a file may take. See budget.h. */
+/* Memory limits for reading a file. See budget.h. */
 #include "framework/formats/budget.h"
 
 #include <stdio.h>
@@ -28,7 +28,7 @@ sdlf_status read_budget_make(read_budget *budget, int64_t stored, int64_t asked)
     budget->limit = budget->most = budget->set ? asked : proportionate(stored);
     if (budget->set) return SDLF_OK;
     sdlf_machine machine;
-    sdlf_status status = sdlf_machine_look(&machine); /* which opens files: only where it counts */
+    sdlf_status status = sdlf_machine_look(&machine); /* which opens files: only when needed */
     if (status != SDLF_OK) return status;
     if (machine.available / 2 < budget->limit) budget->limit = machine.available / 2;
     return SDLF_OK;

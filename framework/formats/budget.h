@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* How much memory reading a file may take: a few bytes can describe any amount of work, and who opens a file has not
- * asked for that.
+/* Limits the memory for reading a file: a few bytes can describe any amount of work, which the user who opens a file
+ * did not ask for.
  *
- * The budget is 128 MB and 32 times what the file has stored, so that no network that somebody has made comes near. It
- * counts what a file is made into while it is read: messages, JSON, tables, constants that are worked out; and, against
- * the same number, parameters, elements and pixels that follow from the file and are not simply stored in it. Memory for the
- * first is half of what the process can still have, too. SDLF_READ_MEMORY (bytes, or 512M, 4G) takes the place of
- * both. */
+ * The budget is 128 MB plus 32 times the stored size of the file, far above what any real network needs. It covers
+ * data structures created while reading: messages, JSON, tables, folded constants; and, against the same limit,
+ * parameters, elements and pixels that are implied by the file and not simply stored in it. Memory for the former is
+ * also limited to half of what the process can still allocate. SDLF_READ_MEMORY (bytes, or 512M, 4G) replaces both
+ * limits. */
 #ifndef SDLF_FORMATS_BUDGET_H
 #define SDLF_FORMATS_BUDGET_H
 
@@ -16,41 +16,41 @@
 
 #include <sdlf/tensor.h>
 
-/* Zeroed: no limit. */
+/* Zero-initialised: no limit. */
 typedef struct read_budget {
     int64_t stored; /* bytes of the file */
-    int64_t most;   /* that it may become */
-    int64_t limit;  /* of these, for what is there only while it is read */
+    int64_t most;   /* limit for expanded data */
+    int64_t limit;  /* of these, for data that exist only while reading */
     int64_t taken;  /* of `limit` */
-    bool refused;   /* something was not to be had of it */
-    bool set;       /* somebody has set it, whatever is stored */
+    bool refused;   /* an allocation was refused */
+    bool set;       /* set explicitly, regardless of `stored` */
 } read_budget;
 
-/* For a file of `stored` bytes; `asked`: what a caller sets, instead of the environment (0: nothing). Errors:
- * SDLF_ERROR_ARGUMENT where SDLF_READ_MEMORY or SDLF_MEMORY is no size. */
+/* For a file of `stored` bytes; `asked`: a limit set by the caller, instead of the environment (0: none). Errors:
+ * SDLF_ERROR_ARGUMENT if SDLF_READ_MEMORY or SDLF_MEMORY is not a size. */
 sdlf_status read_budget_make(read_budget *budget, int64_t stored, int64_t asked);
 
-/* So many more bytes are stored, in a file beside. */
+/* Adds the stored bytes of an accompanying file. */
 void read_budget_add_stored(read_budget *budget, int64_t bytes);
 
-/* Take that many bytes of it (NULL: there is no limit); false: there are not that many left, and nothing is taken. */
+/* Takes that many bytes (NULL: there is no limit); false, with nothing taken, if there are not that many left. */
 bool read_budget_take(read_budget *budget, int64_t bytes);
 void read_budget_give_back(read_budget *budget, int64_t bytes);
 
-/* SDLF_ERROR_MEMORY, and why, after something was not to be had: "more than the 128.0 MB of memory that reading a file
- * of 5.1 kB may take", or "out of memory" where it is not the budget that refused. NULL: no budget. */
+/* SDLF_ERROR_MEMORY with the reason of a refusal: "more than the 128.0 MB of memory that reading a file of 5.1 kB may
+ * take", or "out of memory" if the budget was not the cause. NULL: no budget. */
 sdlf_status read_budget_fail(const read_budget *budget);
 
-/* SDLF_ERROR_MEMORY where `bytes`, for values that need not be stored as such, are more than `most`: "WHAT: 6.7 GB,
- * more than ...". */
+/* SDLF_ERROR_MEMORY if `bytes`, for values that need not be stored as such, exceed `most`: "WHAT: 6.7 GB, more than
+ * ...". */
 sdlf_status read_budget_check(const read_budget *budget, int64_t bytes, const char *what);
 
-/* The file `path` is to be read as a whole, and `times` its bytes are then held at once. *most: the bytes to read of it at
- * most, which counts where it is a pipe or a device. Errors: SDLF_ERROR_MEMORY where the file has more, with its name;
- * those of read_budget_make. */
+/* For reading the file `path` as a whole while holding `times` its bytes at once. *most: the maximum number of bytes to
+ * read, which matters for a pipe or a device. Errors: SDLF_ERROR_MEMORY with its name if the file has more; those of
+ * read_budget_make. */
 sdlf_status read_budget_file(size_t *most, const char *path, int times);
 
-/* A tensor for what a file holds, once the process can have so much; in a message `name` comes first. */
+/* Creates a tensor for a file's content, after checking available memory; messages start with `name`. */
 sdlf_status read_tensor_create(sdlf_tensor *tensor, sdlf_dtype dtype, sdlf_shape shape, const char *name);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Networks that are a row of features and a classifier, with torchvision's names of layers: VGG-11 with batch
+/* Networks made of sequential features and a classifier, with torchvision's layer names: VGG-11 with batch
  * normalisation and MobileNetV2. */
 #include "framework/formats/builtin_networks.h"
 
@@ -14,7 +14,7 @@ static sdlf_node dropout(sdlf_model *net, sdlf_node x, float probability)
 
 /* ---- VGG-11 (Simonyan, Zisserman: Very deep convolutional networks for large-scale image recognition, 2014) ---- */
 
-/* The paper's classifier for 224x224, whose features are 512x7x7; else one layer behind their mean. */
+/* The paper's classifier for 224x224, whose features are 512x7x7; otherwise one layer after global average pooling. */
 static sdlf_node vgg_classifier(sdlf_model *net, sdlf_node x, sdlf_shape sample, int classes)
 {
     enum { SIDE = 224, HIDDEN = 4096 };
@@ -31,7 +31,7 @@ sdlf_node network_vgg11_bn(sdlf_model *net, sdlf_node image, sdlf_shape sample, 
     enum { POOL = 0 };
     static const int features[] = {64, POOL, 128, POOL, 256, 256, POOL, 512, 512, POOL, 512, 512, POOL};
     sdlf_node x = image;
-    int number = 0; /* torchvision counts ReLU and pooling, too */
+    int number = 0; /* torchvision also counts ReLU and pooling */
     for (size_t i = 0; i < sizeof features / sizeof features[0]; i++) {
         if (features[i] == POOL) {
             x = sdlf_max_pool2d(net, x, &(sdlf_pool2d_options){.window = {2, 2}});
@@ -53,7 +53,7 @@ sdlf_node network_vgg11_bn(sdlf_model *net, sdlf_node image, sdlf_shape sample, 
 
 /* ---- MobileNetV2 (Sandler, Howard, Zhu, Zhmoginov, Chen: Inverted residuals and linear bottlenecks, 2018) ---- */
 
-/* A convolution with ReLU6, whose layers are PREFIX.0 and PREFIX.1. */
+/* A convolution with ReLU6, with layers named PREFIX.0 and PREFIX.1. */
 static sdlf_node feature(sdlf_model *net, sdlf_node x, const char *prefix, network_conv conv)
 {
     char name[NAME_SIZE + 2], norm[NAME_SIZE + 2];
@@ -64,7 +64,7 @@ static sdlf_node feature(sdlf_model *net, sdlf_node x, const char *prefix, netwo
     return sdlf_relu6(net, network_conv_bn(net, x, &conv));
 }
 
-/* Of features.NUMBER: from `inputs` channels to `inputs` times `expansion`, depthwise, and to `filters` without an
+/* The block features.NUMBER: expands `inputs` channels by `expansion`, depthwise, then projects to `filters` without an
  * activation. */
 typedef struct residual {
     int number, inputs, expansion, filters, stride;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The networks that come with SDLF: for images of any size, or sequences of any length, and any number of classes. */
+/* The built-in networks: for images of any size, or sequences of any length, and any number of classes. */
 #include <sdlf/formats.h>
 
 #include <stdio.h>
@@ -63,8 +63,8 @@ static sdlf_node simple_cnn(sdlf_model *net, sdlf_node x, sdlf_shape sample, int
     return fully_connected(net, x, classes);
 }
 
-/* LeNet-5 (LeCun, Bottou, Bengio, Haffner: Gradient-based learning applied to document recognition, 1998) as it is
- * built today: ReLU for tanh, max-pooling for averages, full connections between maps, softmax for radial units. */
+/* LeNet-5 (LeCun, Bottou, Bengio, Haffner: Gradient-based learning applied to document recognition, 1998) in its modern
+ * form: ReLU for tanh, max-pooling for averages, full connections between maps, softmax for radial units. */
 static sdlf_node lenet5(sdlf_model *net, sdlf_node x, sdlf_shape sample, int classes)
 {
     (void)sample;
@@ -83,7 +83,7 @@ static sdlf_node mlp(sdlf_model *net, sdlf_node x, sdlf_shape sample, int classe
     return fully_connected(net, x, classes);
 }
 
-/* The smallest that reaches 99% of MNIST in one epoch, trained as sdlf_network_builtin_training says. */
+/* The smallest network to reach 99% of MNIST in one epoch, trained as specified by sdlf_network_builtin_training. */
 static sdlf_node fast_cnn(sdlf_model *net, sdlf_node x, sdlf_shape sample, int classes)
 {
     (void)sample;
@@ -93,13 +93,13 @@ static sdlf_node fast_cnn(sdlf_model *net, sdlf_node x, sdlf_shape sample, int c
     return fully_connected(net, x, classes);
 }
 
-/* ---- all of them ---- */
+/* ---- the table ---- */
 
 static const struct {
     const char *name, *summary;
     network_logits *logits;
-    int channels, side; /* of an image, unless another shape is asked for; channels 0: of a sequence of `side` tokens */
-    int least;          /* pixels of a side; 0: samples of any shape, rows of numbers too */
+    int channels, side; /* of an image, unless another shape is requested; channels 0: of a sequence of `side` tokens */
+    int least;          /* minimum side in pixels; 0: samples of any shape, including vectors */
 } networks[] = {
     {"simple_cnn", "conv 5x5x32, max-pool, 1024 units: a wide hidden layer", simple_cnn, 1, 28, 2},
     {"lenet5", "two convolutions and three small layers: the classic", lenet5, 1, 28, 12},

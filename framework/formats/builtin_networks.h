@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The built-in networks: what makes the logits of each from images (N,C,H,W), and what they are put together from. */
+/* The built-in networks: functions that compute logits from images (N,C,H,W), and their building blocks. */
 #ifndef SDLF_FORMATS_BUILTIN_NETWORKS_H
 #define SDLF_FORMATS_BUILTIN_NETWORKS_H
 
 #include <sdlf/layers.h>
 
-/* `sample` is (C,H,W), or of sequences (T). */
+/* `sample` is (C,H,W), or (T) for sequences. */
 typedef sdlf_node network_logits(sdlf_model *net, sdlf_node image, sdlf_shape sample, int classes);
 
 network_logits network_resnet20, network_resnet18, network_resnet50; /* builtin_resnets.c */
@@ -24,8 +24,8 @@ sdlf_node network_conv_bn(sdlf_model *net, sdlf_node x, const network_conv *opti
 
 sdlf_node network_fully_connected(sdlf_model *net, sdlf_node x, const char *name, int units);
 
-/* Do images of this size keep their resolution in the first layers? Networks for ImageNet's 224x224 pixels take small
- * images so. */
+/* True if images of this size keep their resolution in the first layers: the way in which networks for ImageNet's
+ * 224x224 pixels are adapted to small images. */
 bool network_is_small(sdlf_shape sample);
 
 #endif

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Residual networks (He, Zhang, Ren, Sun: Deep residual learning for image recognition, 2015), with torchvision's names
- * of layers. A shortcut to another size is a 1x1 convolution (option B); the stride of a bottleneck is its 3x3
- * convolution's. */
+/* Residual networks (He, Zhang, Ren, Sun: Deep residual learning for image recognition, 2015), with torchvision's layer
+ * names. A shortcut to another size is a 1x1 convolution (option B); in a bottleneck the 3x3 convolution has the
+ * stride. */
 #include "framework/formats/builtin_networks.h"
 
 #include <stdio.h>
 
 enum { NAME_SIZE = 64 };
 
-/* Names of a block's layers, "layer1.0.conv1". */
+/* Names of a block's layers, such as "layer1.0.conv1". */
 typedef struct block_names {
     char conv[3][NAME_SIZE], norm[3][NAME_SIZE], shortcut[NAME_SIZE], shortcut_norm[NAME_SIZE];
 } block_names;
@@ -26,8 +26,8 @@ static block_names names_of(int stage, int block)
 }
 
 typedef struct block {
-    int filters, stride; /* inside */
-    bool bottleneck;     /* 1x1, 3x3 and 1x1 with four times the filters, in place of two 3x3 */
+    int filters, stride; /* of the inner convolutions */
+    bool bottleneck;     /* 1x1, 3x3 and 1x1 with four times the filters, instead of two 3x3 */
     bool projected;      /* the shortcut changes size */
 } block;
 
@@ -58,7 +58,7 @@ static sdlf_node add_block(sdlf_model *net, sdlf_node x, const block *b, const b
     return sdlf_relu(net, sdlf_add(net, y, x));
 }
 
-/* Stages of that many blocks; each but the first halves the resolution and doubles the filters. */
+/* Adds stages of that many blocks; each but the first halves the resolution and doubles the filters. */
 static sdlf_node add_stages(sdlf_model *net, sdlf_node x, const int *blocks, int stages, int filters, bool bottleneck)
 {
     for (int stage = 0; stage < stages; stage++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Transformers: vit_tiny and char_gpt. Blocks normalise first: x + attention(norm(x)), then x + mlp(norm(x)), the mlp
- * being four times as wide inside. */
+/* Transformers: vit_tiny and char_gpt. Blocks are pre-norm: x + attention(norm(x)), then x + mlp(norm(x)), where the
+ * mlp has a hidden layer of four times the width. */
 #include "framework/formats/builtin_networks.h"
 
 #include <stdio.h>
@@ -37,10 +37,10 @@ static sdlf_node add_blocks(sdlf_model *net, sdlf_node x, const transformer *t)
     return sdlf_layer_norm(net, x, &(sdlf_layer_norm_options){.name = "norm"});
 }
 
-/* The vision transformer (Dosovitskiy et al.: An image is worth 16x16 words, 2020) in DeiT's size Ti: 192 channels, 3
- * heads, 12 blocks over patches of 16x16. Small images have patches of 4x4, of which 8x8 cover CIFAR-10's, and 6
- * blocks. The mean over the patches takes the place of a class token. Beyond the last whole patch, pixels do not
- * count. */
+/* The vision transformer (Dosovitskiy et al.: An image is worth 16x16 words, 2020) in DeiT's size Ti: 192
+ * channels, 3 heads, 12 blocks over patches of 16x16. Small images use patches of 4x4, of which 8x8 cover
+ * CIFAR-10's, and 6 blocks. The mean over the patches replaces the class token. Pixels beyond the last whole patch
+ * are ignored. */
 sdlf_node network_vit_tiny(sdlf_model *net, sdlf_node image, sdlf_shape sample, int classes)
 {
     bool small = network_is_small(sample);
@@ -60,8 +60,8 @@ sdlf_node network_vit_tiny(sdlf_model *net, sdlf_node image, sdlf_shape sample, 
     return network_fully_connected(net, x, "head", classes);
 }
 
-/* A decoder of characters (Radford et al.: Language models are unsupervised multitask learners, 2019), small: 128
- * channels, 4 heads, 4 blocks. From (N,T) numbers of characters to the scores (N,T,classes) of what follows each. */
+/* A small character-level decoder (Radford et al.: Language models are unsupervised multitask learners, 2019): 128
+ * channels, 4 heads, 4 blocks. Maps (N,T) character indices to scores (N,T,classes) of the next character. */
 sdlf_node network_char_gpt(sdlf_model *net, sdlf_node tokens, sdlf_shape sample, int classes)
 {
     (void)sample;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes from a file or from memory, plain or gzip. */
+/* Streams of bytes from a file or from memory, plain or gzip. */
 #include "framework/formats/byte_stream.h"
 
 #include <assert.h>
@@ -11,7 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Up to `count` stored bytes, fewer only at the end. */
+/* Reads up to `count` stored bytes, fewer only at the end. */
 static sdlf_status read_stored(sdlf_byte_stream *stream, void *bytes, size_t count, size_t *found)
 {
     *found = 0;
@@ -35,13 +35,13 @@ static sdlf_status read_stored(sdlf_byte_stream *stream, void *bytes, size_t cou
     return SDLF_OK;
 }
 
-/* Where in the stored bytes zlib stands: what was taken less what it has not used yet. */
+/* zlib's position in the stored bytes: bytes read minus those it has not used yet. */
 static long long zlib_position(const sdlf_byte_stream *stream)
 {
     return (long long)(stream->taken - (int64_t)stream->zlib.avail_in);
 }
 
-/* Look at the first two bytes; for gzip, get ready to inflate. */
+/* Examines the first two bytes; for gzip, prepares to inflate. */
 static sdlf_status detect(sdlf_byte_stream *stream)
 {
     unsigned char magic[2] = {0};
@@ -60,7 +60,7 @@ static sdlf_status detect(sdlf_byte_stream *stream)
         return sdlf_fail(SDLF_ERROR_MEMORY, "%s: no memory for a buffer of %d bytes", stream->name,
                          SDLF_BYTE_STREAM_BUFFER);
     }
-    int code = inflateInit2(&stream->zlib, 16 + MAX_WBITS); /* 16: a gzip wrapper, and nothing else */
+    int code = inflateInit2(&stream->zlib, 16 + MAX_WBITS); /* 16: requires a gzip wrapper */
     if (code != Z_OK) return sdlf_fail(SDLF_ERROR_MEMORY, "%s: zlib cannot start: %s", stream->name, zError(code));
     stream->inflating = true;
     return SDLF_OK;
@@ -71,7 +71,7 @@ sdlf_status sdlf_byte_stream_open(sdlf_byte_stream *stream, const char *path)
     *stream = (sdlf_byte_stream){.name = path, .file = -1};
     sdlf_status status = SDLF_OK;
     struct stat about;
-    stream->file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a named pipe must not hold us up */
+    stream->file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* must not block on a named pipe */
     if (stream->file < 0 || fstat(stream->file, &about) != 0) {
         status = sdlf_fail(SDLF_ERROR_IO, "%s: cannot open: %s", path, strerror(errno));
         goto fail;
@@ -107,7 +107,7 @@ void sdlf_byte_stream_release(sdlf_byte_stream *stream)
     *stream = (sdlf_byte_stream){.file = -1};
 }
 
-/* Give zlib more stored bytes once it has used what it had; *more is false at the end of the file. */
+/* Gives zlib more stored bytes once it has used the previous ones; *more is false at the end of the file. */
 static sdlf_status refill(sdlf_byte_stream *stream, bool *more)
 {
     if (stream->zlib.avail_in == 0) {

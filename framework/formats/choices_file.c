@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Plan files: choices of algorithms as text. docs/reference/plan-files.md describes the form. */
+/* Plan files: algorithm choices as text. docs/reference/plan-files.md describes the format. */
 #include <sdlf/formats.h>
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "framework/formats/text.h"
 #include "framework/require.h"
 
-/* Longer files, lines and lists are refused. */
+/* Longer files, lines and lists are rejected. */
 enum { MAX_TEXT = 16 << 20, MAX_LINE = 4096, MAX_CHOICES = 1 << 15 };
 enum { LOCK_TRIES = 200 }; /* of 10 ms */
 
@@ -26,7 +26,7 @@ static const char first_line[] = "sdlf plan file 1";
 
 /* ---- reading ---- */
 
-/* Without blanks at both ends; `text` is cut. */
+/* Strips blanks at both ends; modifies `text`. */
 static char *trim(char *text)
 {
     while (*text == ' ' || *text == '\t') text++;
@@ -38,7 +38,7 @@ static char *trim(char *text)
 typedef struct reader {
     const char *path;
     int line;
-    const char *device; /* of the lines that follow; points into the text */
+    const char *device; /* of the following lines; points into the text */
     bool begun;         /* the first line has been seen */
 } reader;
 
@@ -54,7 +54,7 @@ static sdlf_status read_device(reader *r, char *line)
     return SDLF_OK;
 }
 
-/* "conv2d_forward float32 ... = implicit-gemm", times cut off. */
+/* "conv2d_forward float32 ... = implicit-gemm", without times. */
 static sdlf_status read_choice(reader *r, sdlf_choices *choices, char *line, const char *times)
 {
     char *equals = strchr(line, '=');
@@ -95,7 +95,7 @@ static sdlf_status read_line(reader *r, sdlf_choices *choices, char *line)
     return *line == '[' ? read_device(r, line) : read_choice(r, choices, line, times);
 }
 
-/* `text` is cut up. */
+/* Modifies `text`. */
 static sdlf_status read_text(sdlf_choices *choices, char *text, size_t length, const char *path)
 {
     reader r = {.path = path};
@@ -171,7 +171,7 @@ static sdlf_status write_entry(atomic_file *file, const choice *entry)
     return status;
 }
 
-/* Add what others have written there meanwhile. */
+/* Adds entries that other processes have written there in the meantime. */
 static sdlf_status merge(sdlf_choices *choices, const char *path)
 {
     struct stat at;
@@ -188,8 +188,8 @@ static sdlf_status merge(sdlf_choices *choices, const char *path)
     return status;
 }
 
-/* Lock the folder in which the file is replaced, against others that do this, until the descriptor is closed. -1: there
- * are no locks, or somebody has it for long; then nobody waits. */
+/* Locks the folder in which the file is replaced against other writers, until the descriptor is closed. -1: there are
+ * no locks, or another process has held it for too long; then it proceeds without. */
 static int lock_folder_of(const char *path)
 {
     char *target = realpath(path, NULL), *folder = strdup(target != NULL ? target : path);

@@ -5,7 +5,7 @@
 
 #include "framework/formats/little_endian.h"
 
-/* Each step is one to one in the word and in the hash. */
+/* Each step is bijective in the word and in the hash. */
 static uint64_t step(uint64_t hash, const unsigned char word[8])
 {
     hash = ((hash ^ load_little_endian_64(word)) + 1) * UINT64_C(0x9E3779B97F4A7C15);

@@ -10,8 +10,8 @@ static double seconds_between(struct timespec from, struct timespec to)
     return (double)(to.tv_sec - from.tv_sec) + (double)(to.tv_nsec - from.tv_nsec) * 1e-9;
 }
 
-/* Wait until a change would get another time than this. Kernels that give files finer times than the clock's ticks may
- * be ahead of it by one; a time further in the future is another clock's: nothing is to be waited for. */
+/* Waits until a change would get a later timestamp than this. Kernels with finer file times than the clock's tick may
+ * be ahead of it by one; a time further in the future is from another clock: no wait is needed. */
 static void wait_for_tick_after(struct timespec modified)
 {
 #ifdef CLOCK_REALTIME_COARSE

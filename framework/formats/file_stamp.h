@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Has somebody written to an open file since it was opened? By its size and the time of its last change. (Not by the
- * time of its inode, which renaming and removing change, too: neither matters to who has it open.) */
+/* Detects whether an open file has been written to since it was opened, by its size and modification time. (Not by the
+ * inode change time, which renaming and removing change too: neither affects an open file.) */
 #ifndef SDLF_FORMATS_FILE_STAMP_H
 #define SDLF_FORMATS_FILE_STAMP_H
 
@@ -12,12 +12,12 @@ typedef struct file_stamp {
     struct timespec modified;
 } file_stamp;
 
-/* The stamp of a file that is like this now and of which nothing has been read yet. Times go by ticks of some
- * milliseconds; where the last change is of this tick, another in it would not show, and the tick's end is waited
- * for. */
+/* The stamp of a file in this state, of which nothing has been read yet. Timestamps have a granularity of some
+ * milliseconds; if the last change is in the current tick, another one in it would be invisible, so this waits for the
+ * tick's end. */
 file_stamp file_stamp_take(const struct stat *about);
 
-/* Is the file what it was? Where nobody can tell: yes. */
+/* True if the file is unchanged, or if that cannot be determined. */
 bool file_stamp_holds(const file_stamp *stamp, int descriptor);
 
 #endif

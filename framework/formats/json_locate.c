@@ -29,7 +29,7 @@ static void skip_string(cursor *text)
     if (text->at < text->end) text->at++;
 }
 
-/* Past one value, without recursion: brackets are counted. */
+/* Skips one value, without recursion, by counting brackets. */
 static void skip_value(cursor *text)
 {
     int depth = 0;
@@ -52,7 +52,7 @@ static void skip_value(cursor *text)
     } while (depth > 0);
 }
 
-/* After an element or a member: past the comma; false at the end of the array or object. */
+/* After an element or a member: skips the comma; false at the end of the array or object. */
 static bool next(cursor *text)
 {
     skip_space(text);
@@ -62,7 +62,7 @@ static bool next(cursor *text)
     return true;
 }
 
-/* Does the string token that starts here spell `key`? */
+/* True if the string token that starts here spells `key`. */
 static bool is_key(const cursor *text, const char *key)
 {
     cursor end = *text;
@@ -78,7 +78,7 @@ static bool is_key(const cursor *text, const char *key)
     return same;
 }
 
-/* From an object to the value of a member; `line` becomes its key's. */
+/* Moves from an object to the value of a member; `line` becomes its key's. */
 static bool enter_member(cursor *text, const char *key, int *line)
 {
     if (!starts_with(text, '{')) return false;
@@ -102,7 +102,7 @@ static bool enter_member(cursor *text, const char *key, int *line)
     return false;
 }
 
-/* From an array to an element. */
+/* Moves from an array to an element. */
 static bool enter_element(cursor *text, size_t index, int *line)
 {
     if (!starts_with(text, '[')) return false;
@@ -117,7 +117,7 @@ static bool enter_element(cursor *text, size_t index, int *line)
     return true;
 }
 
-/* Move to a place. `line` becomes the place's, or the nearest one's around it. */
+/* Moves to a place. `line` becomes that of the place, or of its nearest existing ancestor. */
 static bool enter(cursor *text, const json_place *place, int *line)
 {
     if (place == NULL) {

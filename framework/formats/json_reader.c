@@ -62,7 +62,7 @@ bool json_take(json_reader *r, char character)
     return true;
 }
 
-/* Four hexadecimal digits at `at`; -1: there are none. */
+/* The value of four hexadecimal digits at `at`; -1: there are none. */
 static int32_t hexadecimal(const json_reader *r, const char *at)
 {
     int32_t value = 0;
@@ -87,7 +87,7 @@ static char *put_utf8(char *to, uint32_t code)
     return to;
 }
 
-/* What follows a backslash: r->at stands at it. NULL: refused. */
+/* Decodes an escape sequence at the backslash r->at. NULL: rejected. */
 static char *read_escape(json_reader *r, char *to)
 {
     static const char names[] = "\"\\/bfnrt", values[] = "\"\\/\b\f\n\r\t";
@@ -117,7 +117,7 @@ char *json_read_string(json_reader *r, const char *what)
     if (r->at == r->end || *r->at != '"') return json_expected(r, what);
     const char *begin = r->at;
     while (end < r->end && *end != '"') end += *end == '\\' && r->end - end > 1 ? 2 : 1;
-    char *text = malloc((size_t)(end - r->at)), *to = text; /* an escape is longer than what it stands for */
+    char *text = malloc((size_t)(end - r->at)), *to = text; /* an escape is longer than its character */
     if (text == NULL) r->status = SDLF_ERROR_MEMORY;
     for (r->at++; to != NULL && r->at < end;) {
         if (*r->at == '\\')
@@ -147,7 +147,7 @@ static const char *skip_digits(const json_reader *r, const char *at)
     return at;
 }
 
-/* The end of the number that begins here; where its fraction and its exponent begin, NULL without. NULL: there is
+/* The end of the number that begins here, and the start of its fraction and exponent, or NULL. NULL: there is
  * none. */
 static const char *number_end(const json_reader *r, const char **fraction, const char **exponent)
 {
@@ -186,7 +186,7 @@ json_t *json_read_number(json_reader *r)
         r->at = end;
         return json_made(r, json_integer(integer));
     }
-    if (fraction != NULL) text[fraction - r->at] = *localeconv()->decimal_point; /* that strtod wants */
+    if (fraction != NULL) text[fraction - r->at] = *localeconv()->decimal_point; /* as strtod requires */
     double real = strtod(text, NULL);
     if (!isfinite(real)) return json_refuse(r, "a number is too large");
     r->at = end;

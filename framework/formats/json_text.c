@@ -100,7 +100,7 @@ static json_t *read_inside(json_reader *r)
     return NULL;
 }
 
-/* NULL after a failure, which r->status is then. */
+/* NULL after a failure, which r->status records. */
 static json_t *read_value(json_reader *r)
 {
     json_skip_space(r);

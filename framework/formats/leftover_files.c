@@ -17,7 +17,7 @@ static const char infix[] = ".sdlf-tmp-";
 
 enum { STEM = 96, HASH = 17 /* '-' and 16 digits */ };
 
-/* What the name of each temporary file of `name` begins with. */
+/* The common prefix of the names of `name`'s temporary files. */
 static void make_stem(char stem[STEM + 1], const char *name)
 {
     size_t length = strlen(name), kept = STEM - HASH;
@@ -45,7 +45,7 @@ static bool is_same_file(const struct stat *a, const struct stat *b)
 bool leftover_files_lock(int file, const char *path)
 {
     struct stat ours, there;
-    if (flock(file, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK; /* else this file system has no locks */
+    if (flock(file, LOCK_EX | LOCK_NB) != 0) return errno != EWOULDBLOCK; /* otherwise this file system has no locks */
     return fstat(file, &ours) == 0 && lstat(path, &there) == 0 && is_same_file(&ours, &there);
 }
 
@@ -63,11 +63,11 @@ int leftover_files_hold(const char *path)
     }
 }
 
-/* Remove one, unless a process has it. Its name may have become another file's by the time that it is locked. */
+/* Removes a file, unless a process has locked it. By the time it is locked, its name may belong to another file. */
 static void remove_one(int folder, const char *found, leftover_files_test *is_left, void *context)
 {
     struct stat locked, there;
-    /* for writing, without which some file systems lock nothing; never through a link, and not waiting for a pipe */
+    /* opened for writing, as some file systems require for locks; follows no link, and does not block on a pipe */
     int file = openat(folder, found, O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (file < 0) return;
     if (fstat(file, &locked) == 0 && S_ISREG(locked.st_mode) && flock(file, LOCK_EX | LOCK_NB) == 0 &&
@@ -79,7 +79,7 @@ static void remove_one(int folder, const char *found, leftover_files_test *is_le
 
 void leftover_files_remove_if(int folder, leftover_files_test *is_left, void *context)
 {
-    int listed = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* with a position of its own */
+    int listed = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC); /* with its own position */
     DIR *names = listed >= 0 ? fdopendir(listed) : NULL;
     if (names == NULL) {
         if (listed >= 0) close(listed);
@@ -90,7 +90,7 @@ void leftover_files_remove_if(int folder, leftover_files_test *is_left, void *co
     closedir(names);
 }
 
-/* "STEM.sdlf-tmp-PID-N"? */
+/* True for "STEM.sdlf-tmp-PID-N". */
 static bool is_temporary_of(const char *found, void *stem)
 {
     static const char digits[] = "0123456789";

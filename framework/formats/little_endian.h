@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files hold numbers in little-endian order. On a little-endian host nothing here does anything. */
+/* Files store numbers in little-endian order. On a little-endian host everything here is a no-op. */
 #ifndef SDLF_FORMATS_LITTLE_ENDIAN_H
 #define SDLF_FORMATS_LITTLE_ENDIAN_H
 
@@ -24,7 +24,7 @@ static inline void store_little_endian_64(unsigned char *bytes, uint64_t value)
     for (int i = 0; i < 8; i++) bytes[i] = (unsigned char)(value >> (8 * i));
 }
 
-/* Turn each of `count` elements of `size` bytes round, in place. */
+/* Reverses the bytes of each of `count` elements of `size` bytes, in place. */
 static inline void reverse_elements(void *data, size_t size, size_t count)
 {
     unsigned char *element = data;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A model from the content of a file that is in memory already: weights with their network, or ONNX. */
+/* A model from the content of a file in memory: weights with their network, or ONNX. */
 #include <sdlf/formats.h>
 
 #include "framework/formats/little_endian.h"
@@ -7,7 +7,7 @@
 #include "framework/formats/weights.h"
 #include "framework/require.h"
 
-/* A header of JSON behind its length, which is at most the rest: safetensors. (An ONNX file begins with a field's
+/* True for a JSON header after its length, which is at most the rest: safetensors. (An ONNX file begins with a field's
  * number and type, and has no such length in its first 8 bytes.) */
 static bool is_safetensors(const unsigned char *bytes, size_t size)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Finding the inputs and layers of a network file, their lines and their names, before any is made. */
+/* Finds the inputs and layers of a network file, their lines and their names, before any is created. */
 #include "framework/formats/network_graph.h"
 
 #include <stdlib.h>
@@ -51,7 +51,7 @@ static sdlf_status make_items(network_graph *graph, const json_t *inputs, bool s
     return SDLF_OK;
 }
 
-/* Note the names that the file gives, so that chosen ones keep clear of them. */
+/* Records the names that the file gives, so that chosen ones do not collide with them. */
 static sdlf_status collect_names(network_graph *graph)
 {
     sdlf_status status = network_names_init(&graph->names);

@@ -27,7 +27,7 @@ static item_label label_of(const network_item *item, const sdlf_layer_class *typ
 
 /* ---- references ---- */
 
-/* The position of a reference's layer, and its output: the whole text is a name, or what is before ":NUMBER". */
+/* The position of a reference's layer, and its output: the whole text is a name, or the part before ":NUMBER". */
 static int split_reference(const network_names *names, const char *text, int *output)
 {
     *output = 0;
@@ -58,8 +58,8 @@ static void list_before(const network_graph *graph, int position, char *text, si
                                    text_show(sdlf_model_layer(graph->model, i)->name).text);
 }
 
-/* The node that a reference "NAME" or "NAME:OUTPUT" in item `position` names; `label` begins messages. Only what stands
- * before the item may be named. */
+/* The node that a reference "NAME" or "NAME:OUTPUT" in item `position` names; messages start with `label`. Only earlier
+ * items may be named. */
 static sdlf_status resolve(const network_graph *graph, sdlf_node *node, const json_t *reference, int position,
                            const char *label, const json_place *place)
 {
@@ -87,7 +87,7 @@ static sdlf_status resolve(const network_graph *graph, sdlf_node *node, const js
     return SDLF_OK;
 }
 
-/* The nodes that a layer takes: those of "inputs", or the one before it; the first layer takes the first input. */
+/* The input nodes of a layer: those of "inputs", or the preceding one; the first layer's input is the first input. */
 static sdlf_status read_inputs(const network_graph *graph, int position, const sdlf_layer_class *type,
                                const char *label, sdlf_node *nodes, int *count)
 {
@@ -118,7 +118,7 @@ static sdlf_status read_inputs(const network_graph *graph, int position, const s
 
 /* ---- layers ---- */
 
-/* A layer of nearly that name; or one that computes several functions, such as gelu, with the function. */
+/* A layer with a similar name; or one that computes several functions, such as gelu, with the function. */
 static sdlf_suggestion_text suggest_type(const char *word)
 {
     sdlf_suggestion near = {.word = word}, function = {.word = word};
@@ -156,7 +156,7 @@ static sdlf_status find_type(const network_graph *graph, const network_item *ite
                         network_show(name).text, suggest_type(json_string_value(name)).text, count + 1);
 }
 
-/* Append the layer, saying that it comes from its line. */
+/* Appends the layer, with its line as its origin. */
 static sdlf_status append(network_graph *graph, const network_item *item, const sdlf_layer_class *type,
                           const void *options, const sdlf_node *nodes, int count)
 {
@@ -167,7 +167,7 @@ static sdlf_status append(network_graph *graph, const network_item *item, const 
     return sdlf_model_status(graph->model);
 }
 
-/* The names of parameters that training does not change. */
+/* Reads the names of parameters that training does not change. */
 static sdlf_status read_frozen(network_graph *graph, int position, const char *label)
 {
     const network_item *item = &graph->items[position];

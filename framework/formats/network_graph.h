@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The graph of a network file: inputs, layers and outputs become a model. */
+/* The graph of a network file: converts inputs, layers and outputs to a model. */
 #ifndef SDLF_FORMATS_NETWORK_GRAPH_H
 #define SDLF_FORMATS_NETWORK_GRAPH_H
 
@@ -12,32 +12,32 @@
 #include "framework/formats/network_names.h"
 #include "framework/formats/network_text.h"
 
-/* More inputs and layers than that are refused. */
+/* The maximum number of inputs and layers. */
 #define NETWORK_MAX_LAYERS 30000
-/* And more outputs, each of whose names is compared with all others. */
+/* The maximum number of outputs, whose names are compared pairwise. */
 #define NETWORK_MAX_OUTPUTS 4096
 
-/* An input or a layer of the file. They are numbered in one row, inputs first, by the position they get in the
+/* An input or a layer of the file. They are numbered consecutively, inputs first, by their position in the
  * model. */
 typedef struct network_item {
     const json_t *json;
     json_place place;
     int line;
-    bool is_input; /* from "input" or "inputs", so without a type */
+    bool is_input; /* from "input" or "inputs", and so without a type */
 } network_item;
 
 typedef struct network_graph {
     const network_text *file;
     sdlf_model *model;
-    network_item *items; /* owned, and what they need to have places */
+    network_item *items; /* owned, with their places */
     int count;
     json_place lists[2]; /* "input" or "inputs", and "layers" */
     network_names names;
 } network_graph;
 
-/* Zeroed storage with `file` and `model` set is ready for all of these. Errors: SDLF_ERROR_FORMAT with the line, and
- * those of building a model. The graph borrows `root`, a network file's object. */
-sdlf_status network_graph_collect(network_graph *graph, const json_t *root); /* what there is, and its names */
+/* Initialise to zero and set `file` and `model` first. Errors: SDLF_ERROR_FORMAT with the line, and those of building a
+ * model. The graph borrows `root`, a network file's object. */
+sdlf_status network_graph_collect(network_graph *graph, const json_t *root); /* collects items and names */
 sdlf_status network_graph_add_item(network_graph *graph, int position);      /* one by one, in order */
 sdlf_status network_graph_add_outputs(network_graph *graph, const json_t *outputs);
 void network_graph_release(network_graph *graph);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The names of a network's inputs and layers, and the positions they stand for. */
+/* The names of a network's inputs and layers, and their positions. */
 #ifndef SDLF_FORMATS_NETWORK_NAMES_H
 #define SDLF_FORMATS_NETWORK_NAMES_H
 
@@ -9,10 +9,10 @@
 
 typedef struct network_names {
     json_t *positions; /* name -> position */
-    json_t *counts;    /* layer type -> number of the last name that was chosen for it */
+    json_t *counts;    /* layer type -> number of its last chosen name */
 } network_names;
 
-/* Zeroed storage is ready for release. Errors here and below: SDLF_ERROR_MEMORY. */
+/* Zero-initialised storage can be released. Errors here and below: SDLF_ERROR_MEMORY. */
 sdlf_status network_names_init(network_names *names);
 void network_names_release(network_names *names);
 
@@ -21,8 +21,8 @@ sdlf_status network_names_add(network_names *names, const char *name, int positi
 /* The position of a name; -1 if there is none. */
 int network_names_find(const network_names *names, const char *name);
 
-/* Choose a name as models do, the type's with the first free number behind it, and add it. `name` stays valid as long
- * as `names`. */
+/* Chooses a name as models do, the type with the first free number appended, and adds it. `name` is valid as long as
+ * `names`. */
 sdlf_status network_names_choose(network_names *names, const char **name, const char *type, int position);
 
 #endif

@@ -190,7 +190,7 @@ static sdlf_status check_keys(const sdlf_layer_class *type, const network_object
     return SDLF_OK;
 }
 
-/* A number that has no default and whose minimum is above 0, and every shape that must not be left empty. */
+/* True for a number that has no default and a minimum above 0, and for a shape that must not be omitted. */
 static bool is_required(const sdlf_field *field)
 {
     if (field->zero_means_default) return false;

@@ -53,7 +53,7 @@ static json_t *value_json(const sdlf_field *field, const void *member)
     return NULL;
 }
 
-/* Need this field not be written? A shape has no default, unless it may be left empty. */
+/* True if the field can be omitted. A shape has no default, unless it may be empty. */
 static bool is_default(const sdlf_field *field, const void *options, const void *defaults)
 {
     const sdlf_field table[] = {*field, {.name = NULL}};

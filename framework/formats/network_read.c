@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Network files in JSON; docs/guides/network-files.md describes the form. */
+/* Network files in JSON; docs/guides/network-files.md describes the format. */
 #include <sdlf/formats.h>
 
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "framework/model_internal.h"
 #include "framework/require.h"
 
-/* Longer files are refused. */
+/* Longer files are rejected. */
 enum { MAX_TEXT = 16 << 20 };
 
 static sdlf_status parse_json(json_t **root, const network_text *file)
@@ -63,7 +63,7 @@ sdlf_status sdlf_network_parse(sdlf_model **model, const char *text, size_t leng
     SDLF_REQUIRE(model);
     *model = NULL;
     SDLF_REQUIRE(text);
-    bool marked = length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0; /* as some editors begin files */
+    bool marked = length >= 3 && memcmp(text, "\xef\xbb\xbf", 3) == 0; /* a byte order mark, as some editors write */
     const network_text file = {.origin = origin != NULL ? origin : "network",
                                .text = marked ? text + 3 : text,
                                .length = marked ? length - 3 : length};

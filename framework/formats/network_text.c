@@ -16,7 +16,7 @@ sdlf_status network_fail(const network_text *file, const json_place *place, cons
                      message);
 }
 
-/* A short list as it is written, "[5, true]"; of a long one, that it is one. */
+/* A short list verbatim, "[5, true]"; a long one as "a list". */
 static network_shown show_list(const json_t *list)
 {
     network_shown shown = {"a list"};

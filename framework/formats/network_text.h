@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A network file that is being read, and how its mistakes are told: "FILE:LINE: what is wrong". */
+/* A network file being read, and its error messages: "FILE:LINE: what is wrong". */
 #ifndef SDLF_FORMATS_NETWORK_TEXT_H
 #define SDLF_FORMATS_NETWORK_TEXT_H
 
@@ -16,16 +16,16 @@ typedef struct network_text {
     size_t length;
 } network_text;
 
-/* Fail with SDLF_ERROR_FORMAT and the line of `place`. */
+/* Fails with SDLF_ERROR_FORMAT and the line of `place`. */
 sdlf_status network_fail(const network_text *file, const json_place *place, const char *format, ...) SDLF_PRINTF(3, 4);
 
-/* A value as a message shows it: "seven", 7, true, [5, true], "a list" where that is long, "an object". */
+/* A value as shown in a message: "seven", 7, true, [5, true], "a list" if that is long, "an object". */
 typedef struct network_shown {
     char text[sizeof(text_shown) + 2];
 } network_shown;
 network_shown network_show(const json_t *value);
 
-/* A name: a string of 1 to NETWORK_MAX_NAME bytes. `what` begins the message: "layer", "output". */
+/* Checks a name: a string of 1 to NETWORK_MAX_NAME bytes. Messages start with `what`: "layer", "output". */
 #define NETWORK_MAX_NAME 128
 sdlf_status network_check_name(const network_text *file, const json_place *place, const json_t *name, const char *what);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The network as JSON: one input or layer a line, defaults left out, so that people can read and change it. */
+/* The network as JSON: one line per input or layer, without defaults, for reading and editing by people. */
 #include <sdlf/formats.h>
 
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 #include "framework/model_internal.h"
 #include "framework/require.h"
 
-/* Text that grows. */
+/* A growing text. */
 typedef struct text_buffer {
     char *text;
     size_t length, capacity;
@@ -40,7 +40,7 @@ static sdlf_status append(text_buffer *buffer, const char *text)
     return SDLF_OK;
 }
 
-/* "BEFORE VALUE", VALUE on one line; takes the reference to `value`, which may be NULL when memory was out. */
+/* "BEFORE VALUE", VALUE on one line; takes the reference to `value`, which may be NULL when out of memory. */
 static sdlf_status append_json(text_buffer *buffer, const char *before, json_t *value)
 {
     char *text = value != NULL ? json_text_print(value, JSON_ENCODE_ANY | JSON_REAL_PRECISION(9), NULL) : NULL;
@@ -64,7 +64,7 @@ static json_t *reference_json(const sdlf_model *model, sdlf_node node)
     return node.output == 0 ? json_string(name) : json_sprintf("%s:%d", name, node.output);
 }
 
-/* Does the layer take just what it would take without "inputs"? */
+/* True if the layer's input is the default, so that "inputs" can be omitted. */
 static bool takes_the_one_before(const sdlf_model *model, int position, int leading)
 {
     if (sdlf_model_layer_input_count(model, position) != 1) return false;
@@ -94,7 +94,7 @@ static bool add_frozen(json_t *object, const char *names)
     return json_object_set_new(object, "frozen", list) == 0 && ok;
 }
 
-/* One input or layer; the first `leading` of the model are inputs that stand outside the list of layers. */
+/* One input or layer; the first `leading` of the model are inputs outside the list of layers. */
 static json_t *item_json(const sdlf_model *model, int position, int leading)
 {
     const sdlf_layer *layer = sdlf_model_layer(model, position);
@@ -123,7 +123,7 @@ static sdlf_status append_inputs(text_buffer *buffer, const sdlf_model *model, i
     return status == SDLF_OK ? append(buffer, "\n  ],\n") : status;
 }
 
-/* What a file means that names no outputs: one, named "output", from the last layer. */
+/* True if the outputs are the default: one, named "output", from the last layer. */
 static bool has_default_output(const sdlf_model *model)
 {
     if (sdlf_model_output_count(model) != 1 || strcmp(sdlf_model_output_name(model, 0), "output") != 0) return false;
@@ -153,7 +153,7 @@ static sdlf_status check_name(const char *name)
     return SDLF_OK;
 }
 
-/* All names can be written, and a file can hold what there is. */
+/* Checks that all names can be written, and that the file format can express the model. */
 static sdlf_status check_model(const sdlf_model *model, int leading)
 {
     sdlf_status status = sdlf_model_status(model);

@@ -17,7 +17,7 @@
 
 /* ---- reading ---- */
 
-/* Up to `count` bytes, fewer only at the end. */
+/* Reads up to `count` bytes, fewer only at the end. */
 static sdlf_status take_bytes(npy_file *file, void *to, size_t count, size_t *found)
 {
     *found = 0;
@@ -46,7 +46,7 @@ static sdlf_status take_bytes(npy_file *file, void *to, size_t count, size_t *fo
     return SDLF_OK;
 }
 
-/* The magic string, the version, and how long the header's text is. */
+/* Reads the magic string, the version, and the length of the header's text. */
 static sdlf_status take_start(npy_file *file, size_t *length)
 {
     unsigned char bytes[12];
@@ -94,7 +94,7 @@ static sdlf_status check_size(const npy_file *file, int64_t found)
                      sdlf_dtype_name(file->tensor.dtype), sdlf_shape_print(file->tensor.shape).text, count, found);
 }
 
-/* Are there as many bytes as the header says, where that is known before they are read? */
+/* Checks the number of remaining bytes against the header, if it is known before reading. */
 static sdlf_status check_rest(const npy_file *file)
 {
     if (file->descriptor < 0) return check_size(file, (int64_t)file->left);
@@ -181,7 +181,7 @@ sdlf_status npy_take(npy_file *file, void *values)
     return status;
 }
 
-/* All of an open file, in a tensor of its own; closes it. */
+/* Reads all of an open file into a new tensor, and closes the file. */
 static sdlf_status take_all(npy_file *file, sdlf_tensor *tensor)
 {
     sdlf_status status = read_tensor_create(tensor, file->tensor.dtype, file->tensor.shape, file->name);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The text on the way through it. */
+/* The position in the text. */
 typedef struct text_reader {
     const char *at, *end;
     const char *name; /* of the file */
@@ -16,7 +16,7 @@ typedef struct npy_type {
     sdlf_dtype dtype;
 } npy_type;
 
-/* The first of a dtype is what is written; the last of a code is what is read: bools become bytes. */
+/* Writing uses the first row of a dtype; reading uses the last row of a code: bools become bytes. */
 static const npy_type types[] = {
     {"<f4", SDLF_FLOAT32}, {"<f8", SDLF_FLOAT64}, {"<f2", SDLF_FLOAT16}, {"|u1", SDLF_UINT8}, {"|i1", SDLF_INT8},
     {"<i4", SDLF_INT32},   {"<i8", SDLF_INT64},   {"|b1", SDLF_BOOL},    {"|b1", SDLF_UINT8},

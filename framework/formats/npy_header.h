@@ -10,15 +10,15 @@
 
 extern const unsigned char npy_magic[6];
 
-/* What the text says; `name` stands for the file in messages. */
+/* Parses the dictionary; `name` represents the file in messages. */
 sdlf_status npy_parse_header(const char *text, size_t length, const char *name, sdlf_dtype *dtype, sdlf_shape *shape,
                              bool *column_major);
 
-/* An element type in that text: "<f4"; NULL: the format has none for it. */
+/* The code of an element type in that text: "<f4"; NULL: the format has none. */
 const char *npy_type_code(sdlf_dtype dtype);
 
-/* A header, version 1.0, padded with blanks so that the elements begin at a multiple of 64. Returns the bytes before
- * them. */
+/* Prints a header, version 1.0, padded with blanks so that the elements begin at a multiple of 64. Returns its
+ * size. */
 size_t npy_print_header(char *text, size_t size, const sdlf_tensor *tensor);
 
 #endif

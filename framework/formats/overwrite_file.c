@@ -11,8 +11,8 @@
 
 enum { AT_ONCE = 16384 };
 
-/* Make the target no smaller than `size`; where that fails, it is as it was, or *touched if it could not be made so
- * again. */
+/* Extends the target to at least `size`; on failure it is unchanged, or *touched is set if it could not be
+ * restored. */
 static bool reserve(int target, off_t size, bool *touched)
 {
     struct stat old;
@@ -20,7 +20,7 @@ static bool reserve(int target, off_t size, bool *touched)
     if (old.st_size >= size) return true;
     int reason = portable_reserve(target, size);
     if (reason == 0 || reason == EOPNOTSUPP || reason == EINVAL)
-        return true; /* the last two: not on this file system */
+        return true; /* the last two: unsupported by this file system */
     *touched = ftruncate(target, old.st_size) != 0;
     errno = reason;
     return false;

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Append what is left in the file to `bytes`, which grows; on failure the caller still frees it. */
+/* Appends the rest of the file to `bytes`, which grows; on failure the caller still frees it. */
 static sdlf_status read_rest(int descriptor, char **bytes, size_t *count, const char *path, size_t limit)
 {
     size_t capacity = 0;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* safetensors files: tensors by name, with text beside them. What the tensors mean is the affair of weights.h.
+/* safetensors files: named tensors with text metadata. The meaning of the tensors is defined in weights.h.
  *
  * Layout: 8 bytes, the header's length L, little endian; L bytes of JSON; then the data. The JSON is one object:
  *     { "__metadata__": {"key": "text", ...}, "NAME": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ... }
  * with offsets into the data. Tensors are row-major and little endian; together they cover the data without gaps or
- * overlaps. The form is that of https://github.com/huggingface/safetensors; files written here are read by its library
- * and the other way round. */
+ * overlaps. The format is that of https://github.com/huggingface/safetensors; its library reads files written here, and
+ * vice versa. */
 #ifndef SDLF_FORMATS_SAFETENSORS_H
 #define SDLF_FORMATS_SAFETENSORS_H
 
@@ -18,7 +18,7 @@
 
 #include "framework/formats/file_stamp.h"
 
-/* The longest header that is read: as much as the format's own library takes. */
+/* The maximum header length, the same as in the format's own library. */
 #define SAFETENSORS_MAX_HEADER 100000000
 
 typedef struct safetensors_entry {
@@ -35,14 +35,14 @@ typedef struct safetensors_header {
     size_t count;
 } safetensors_header;
 
-/* Check and take apart the `length` bytes of a header whose file holds `data_size` bytes of data. `path` is for
- * messages.
- * Errors: SDLF_ERROR_FORMAT, SDLF_ERROR_MEMORY; nothing is left to release then. */
+/* Checks and parses the `length` bytes of a header whose file holds `data_size` bytes of data.
+ * `path` is for messages. Errors: SDLF_ERROR_FORMAT, SDLF_ERROR_MEMORY; then there is nothing to
+ * release. */
 sdlf_status safetensors_header_parse(safetensors_header *header, const char *text, size_t length, uint64_t data_size,
                                      const char *path);
 void safetensors_header_release(safetensors_header *header);
 
-/* The metadata's text of that key, or NULL. Belongs to the header. */
+/* The metadata text for that key, or NULL. Owned by the header. */
 const char *safetensors_metadata(const safetensors_header *header, const char *key);
 
 /* ---- files ---- */
@@ -52,24 +52,24 @@ typedef struct safetensors_file {
     int descriptor;
     const unsigned char *bytes; /* in memory instead, borrowed; NULL: in the file */
     uint64_t size;              /* of these */
-    file_stamp stamp;           /* as it was opened */
+    file_stamp stamp;           /* when it was opened */
     uint64_t data_start;
     safetensors_header header;
 } safetensors_file;
 
-/* Open a file and check its whole header. Errors: SDLF_ERROR_IO, SDLF_ERROR_FORMAT, SDLF_ERROR_MEMORY; nothing is left
- * to close then. */
+/* Opens a file and checks its whole header. Errors: SDLF_ERROR_IO, SDLF_ERROR_FORMAT, SDLF_ERROR_MEMORY; then there is
+ * nothing to close. */
 sdlf_status safetensors_open(safetensors_file *file, const char *path);
-/* The same from memory, which is borrowed until it is closed; `name` stands for the path in messages. */
+/* The same from memory, which is borrowed until it is closed; `name` represents the path in messages. */
 sdlf_status safetensors_open_memory(safetensors_file *file, const void *bytes, size_t size, const char *name);
 void safetensors_close(safetensors_file *file);
 
-/* SDLF_ERROR_IO if somebody has written to the file since it was opened: what was read may be neither the old nor the
- * new. */
+/* SDLF_ERROR_IO if the file has been written to since it was opened: what was read may be neither the old nor the new
+ * content. */
 sdlf_status safetensors_check_unchanged(const safetensors_file *file);
 
-/* Read one tensor of floating type as float32 into `values`, which holds as many as its shape says; or elements first
- * .. first + count - 1 of it. */
+/* Reads one tensor of floating type as float32 into `values`, sized for its shape; or elements first .. first + count -
+ * 1 of it. */
 sdlf_status safetensors_read_float32(const safetensors_file *file, const safetensors_entry *entry, float *values);
 sdlf_status safetensors_read_part(const safetensors_file *file, const safetensors_entry *entry, uint64_t first,
                                   uint64_t count, float *values);
@@ -78,13 +78,13 @@ sdlf_status safetensors_read_part(const safetensors_file *file, const safetensor
 
 typedef struct safetensors_item {
     const char *name;   /* UTF-8 */
-    sdlf_tensor tensor; /* in host memory, row-major without gaps */
+    sdlf_tensor tensor; /* in host memory, dense row-major */
 } safetensors_item;
 
-/* Write a file of these tensors (the array is sorted in place: larger elements first, then by name, so that each tensor
- * is aligned to its element) and of this metadata (an object of strings; borrowed; may be NULL). The file appears whole
- * or not at all: see atomic_file.h. Errors: SDLF_ERROR_IO, SDLF_ERROR_ARGUMENT (names that are doubled or are no UTF-8,
- * dtypes that the format has not), SDLF_ERROR_MEMORY. */
+/* Writes a file of these tensors (the array is sorted in place: larger elements first, then by name, so that each
+ * tensor is aligned to its element) and of this metadata (an object of strings; borrowed; may be NULL). The file is
+ * replaced atomically: see atomic_file.h. Errors: SDLF_ERROR_IO, SDLF_ERROR_ARGUMENT (duplicate or non-UTF-8 names,
+ * dtypes that the format lacks), SDLF_ERROR_MEMORY. */
 sdlf_status safetensors_write(const char *path, safetensors_item *items, size_t count, json_t *metadata);
 
 /* ---- the format's element types ---- */
@@ -95,7 +95,7 @@ typedef struct safetensors_dtype {
     sdlf_dtype dtype; /* SDLF_NONE: SDLF has no such type */
 } safetensors_dtype;
 
-/* By the format's name, and by SDLF's type; NULL if there is none. */
+/* Looks up a type by the format's name, or by SDLF's type; NULL if there is none. */
 const safetensors_dtype *safetensors_dtype_named(const char *name);
 const safetensors_dtype *safetensors_dtype_of(sdlf_dtype dtype);
 

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-/* Everything that the format knows; files with types that SDLF has not are still checked in full. */
+/* All types of the format; files with types that SDLF lacks are still validated in full. */
 static const safetensors_dtype dtypes[] = {
     {"F64", 64, SDLF_FLOAT64}, {"F32", 32, SDLF_FLOAT32}, {"F16", 16, SDLF_FLOAT16}, {"BF16", 16, SDLF_BFLOAT16},
     {"I64", 64, SDLF_INT64},   {"I32", 32, SDLF_INT32},   {"I16", 16, SDLF_NONE},    {"I8", 8, SDLF_INT8},

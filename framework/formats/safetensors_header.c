@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The header of a safetensors file: nothing in it is believed before it is checked. */
+/* The header of a safetensors file: nothing in it is trusted before it is checked. */
 #include "framework/formats/safetensors.h"
 
 #include <inttypes.h>
@@ -63,7 +63,7 @@ static sdlf_status parse_shape(safetensors_entry *entry, json_t *shape, const ch
     return SDLF_OK;
 }
 
-/* Offsets that lie in order and hold what dtype and shape say. */
+/* Reads offsets, which must be in order and match dtype and shape. */
 static sdlf_status parse_offsets(safetensors_entry *entry, json_t *offsets, unsigned bits, uint64_t data_size,
                                  const char *path)
 {
@@ -120,7 +120,7 @@ static int by_position(const void *left, const void *right)
     return a->end < b->end ? -1 : a->end > b->end;
 }
 
-/* The data must be covered from end to end, each byte once. */
+/* Checks that the entries cover the data completely, each byte once. */
 static sdlf_status check_cover(const safetensors_header *header, uint64_t data_size, const char *path)
 {
     uint64_t covered = 0;

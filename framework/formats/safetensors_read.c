@@ -12,11 +12,11 @@
 
 #include "framework/formats/little_endian.h"
 
-/* Files are read, not mapped: one that is cut short while it is read gives an error instead of a signal. */
+/* Files are read, not mapped: one that is truncated while being read gives an error instead of a signal. */
 static sdlf_status read_at(const safetensors_file *file, void *bytes, size_t count, uint64_t offset)
 {
     char *at = bytes;
-    if (file->bytes != NULL) { /* what is read lies in what read_header has checked */
+    if (file->bytes != NULL) { /* read_header has checked the range */
         if (count > 0) memcpy(at, file->bytes + offset, count);
         return SDLF_OK;
     }
@@ -34,7 +34,7 @@ static sdlf_status read_at(const safetensors_file *file, void *bytes, size_t cou
     return SDLF_OK;
 }
 
-/* The file's size, and its header's length after both were compared. */
+/* The file's size, and its header's length after checking it against that. */
 static sdlf_status read_lengths(safetensors_file *file, uint64_t *size, uint64_t *header_length)
 {
     struct stat information;

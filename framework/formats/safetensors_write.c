@@ -18,7 +18,7 @@ static int by_size_and_name(const void *left, const void *right)
     return strcmp(a->name, b->name);
 }
 
-/* {"dtype": ..., "shape": [...], "data_offsets": [begin, end]}, or NULL when memory is out. */
+/* {"dtype": ..., "shape": [...], "data_offsets": [begin, end]}, or NULL when out of memory. */
 static json_t *describe(const sdlf_tensor *tensor, int64_t begin, int64_t end)
 {
     json_t *shape = json_array(), *offsets = json_array(), *entry = json_object();
@@ -57,7 +57,7 @@ static sdlf_status add_item(json_t *header, const safetensors_item *item, int64_
     return SDLF_OK;
 }
 
-/* The header with its length before it, padded with spaces so that the data begins at a multiple of 8. */
+/* The header preceded by its length, padded with spaces so that the data begins at a multiple of 8. */
 static sdlf_status print_header(unsigned char **bytes, size_t *size, json_t *header, const char *path)
 {
     size_t length = 0;

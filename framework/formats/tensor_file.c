@@ -10,7 +10,7 @@
 #include "framework/require.h"
 
 struct sdlf_tensor_file {
-    sdlf_tensor tensor; /* with all its elements, of a .pb file */
+    sdlf_tensor tensor; /* with all its elements, for a .pb file */
     npy_file npy;
     char path[];
 };

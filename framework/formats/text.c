@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Bytes of the well-formed sequence that starts at `at`, 0 if there is none. */
+/* The length of the well-formed sequence that starts at `at`, 0 if there is none. */
 static size_t sequence_length(const unsigned char *at)
 {
     if (at[0] < 0x80) return 1;

@@ -21,12 +21,12 @@ static json_t *real_json(double value)
 
 static json_t *unsigned_json(uint64_t value)
 {
-    char text[24]; /* JSON's integers end at 2^63 - 1 in this parser */
+    char text[24]; /* this parser's JSON integers end at 2^63 - 1 */
     snprintf(text, sizeof text, "%" PRIu64, value);
     return json_string(text);
 }
 
-/* A name that is only shown: what is no UTF-8 becomes '?'. */
+/* A name for display only: bytes that are not UTF-8 become '?'. */
 static json_t *shown_json(const char *text)
 {
     if (text_is_utf8(text)) return json_string(text);
@@ -37,7 +37,7 @@ static json_t *shown_json(const char *text)
     return json_string(copy);
 }
 
-/* Print and release; `ok` says whether everything was put into the object. */
+/* Prints and releases the object; `ok` tells whether all members were added. */
 static sdlf_status print(char **text, json_t *object, bool ok)
 {
     *text = ok ? json_text_print(object, JSON_REAL_PRECISION(17), NULL) : NULL;
@@ -74,7 +74,7 @@ sdlf_status training_json_write(char **text, const sdlf_training_state *state)
 static const char *const fits[] = {
     [SDLF_FIT_WHOLE] = "whole", [SDLF_FIT_CROP] = "crop", [SDLF_FIT_STRETCH] = "stretch"};
 
-/* One number, or a list where channels have their own. */
+/* One number, or a list of per-channel values. */
 static json_t *numbers_json(float one, const float *each, int count)
 {
     if (count == 0) return json_real((double)one);
@@ -120,7 +120,7 @@ sdlf_status classes_json_write(char **text, const model_classes *classes)
 
 /* ---- reading ---- */
 
-/* Reads members one after the other; the first failure is kept, and later reads do nothing. */
+/* Reads members in sequence; the first failure is kept, and later reads do nothing. */
 typedef struct reader {
     const json_t *object;
     const char *path, *what;
@@ -155,7 +155,7 @@ static int64_t read_count(reader *from, const char *key, int64_t maximum)
     return 0;
 }
 
-/* null stands for a number that JSON cannot write. */
+/* null represents a number that JSON cannot express. */
 static double read_real(reader *from, const char *key)
 {
     const json_t *value = json_object_get(from->object, key);
@@ -222,7 +222,7 @@ sdlf_status training_json_read(sdlf_training_state *state, const char *text, con
     return from.status;
 }
 
-/* A number, or a list of `count` numbers, which the first list sets. */
+/* Reads a number, or a list of `count` numbers, where the first list sets `count`. */
 static void read_numbers(reader *from, const char *key, float *one, float *each, int *count)
 {
     json_t *value = json_object_get(from->object, key);

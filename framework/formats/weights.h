@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tensors and the metadata of a weights file mean. */
+/* The tensors and the metadata of a weights file. */
 #ifndef SDLF_FORMATS_WEIGHTS_H
 #define SDLF_FORMATS_WEIGHTS_H
 
 #include "framework/formats/safetensors.h"
 #include "framework/model_internal.h"
 
-/* Metadata: the network as JSON, how pictures are normalised, the names of the classes, the loss where it is not
- * cross-entropy, and the training state. */
+/* Metadata: the network as JSON, the normalisation of images, the class names, the loss if it is not cross-entropy, and
+ * the training state. */
 #define WEIGHTS_NETWORK       "sdlf.network"
 #define WEIGHTS_NORMALIZATION "sdlf.normalization"
 #define WEIGHTS_CLASSES       "sdlf.classes"
@@ -33,19 +33,19 @@ typedef struct loaded_weights {
     sdlf_normalization normalization;
     model_classes classes; /* owned, until the model takes them */
     sdlf_loss loss;
-    float huber_delta; /* 0: not said */
+    float huber_delta; /* 0: not specified */
     sdlf_training_state training;
 } loaded_weights;
 
-/* Fill in all `entry` and `state_count`: each tensor of the file is some parameter's, each parameter has its tensor
- * with its shape and a floating type, and the trainable ones have equally many states. Errors: SDLF_ERROR_FORMAT. */
+/* Fills in all `entry` and `state_count`: each tensor of the file must belong to a parameter, each parameter must have
+ * a tensor of its shape and a floating type, and the trainable ones equally many states. Errors: SDLF_ERROR_FORMAT. */
 sdlf_status weights_match(loaded_weights *weights, const sdlf_model *model);
 
-/* Read the metadata's normalisation, classes and training state. */
+/* Reads the metadata's normalisation, classes and training state. */
 sdlf_status weights_read_metadata(loaded_weights *weights);
 
-/* Make the network that the file carries; the model is the caller's. */
-/* sdlf_model_open of a file that is in memory, borrowed until it returns. */
+/* weights_open_network builds the network that the file contains; the caller owns the model. */
+/* weights_open_memory is sdlf_model_open for a file in memory, borrowed until it returns. */
 sdlf_status weights_open_memory(sdlf_model **model, const void *bytes, size_t size, const char *name);
 
 sdlf_status weights_open_network(sdlf_model **model, const safetensors_file *file);

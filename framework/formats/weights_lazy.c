@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Opening a model whose weights stay in their file until a plan takes them. */
+/* Opens a model whose weights stay in their file until a plan takes them. */
 #include <sdlf/formats.h>
 
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static void close_left(void *self)
     free(left);
 }
 
-/* Everything that loading checks, and where each value is. */
+/* Performs all checks of loading, and records the location of each value. */
 static sdlf_status describe(sdlf_model *model, weights_left *left)
 {
     sdlf_status status = model_describe(model);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Loading a model: everything is read and checked aside before the model is touched. */
+/* Loading a model: everything is read and checked in separate memory before the model is modified. */
 #include <sdlf/formats.h>
 
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 /* ---- reading ---- */
 
-/* Read into memory of our own, or, with `blank` parameters, into theirs. */
+/* Reads into separate memory, or, with `blank` parameters, directly into theirs. */
 static sdlf_status read_values(loaded_weights *weights, const sdlf_model *model, bool blank)
 {
     for (int i = 0; i < model->parameter_count; i++) {
@@ -75,7 +75,7 @@ sdlf_status weights_read_metadata(loaded_weights *weights)
     return status;
 }
 
-/* ---- taking over ---- */
+/* ---- transfer to the model ---- */
 
 static int state_count(const sdlf_model *model)
 {
@@ -86,14 +86,14 @@ static int state_count(const sdlf_model *model)
     return count;
 }
 
-/* Make the states that the file has. Those that are there stay where they are, since plans may use them. */
+/* Creates the states that the file has. Existing ones keep their memory, since plans may use them. */
 static sdlf_status make_states(sdlf_model *model, int wanted)
 {
     int present = state_count(model);
     if (wanted <= present) return SDLF_OK;
     sdlf_saved_error error;
     sdlf_save_error(&error, sdlf_model_require_states(model, wanted));
-    if (error.status != SDLF_OK) (void)sdlf_model_require_states(model, present); /* frees what was made */
+    if (error.status != SDLF_OK) (void)sdlf_model_require_states(model, present); /* frees what was created */
     return sdlf_restore_error(&error);
 }
 
@@ -128,7 +128,7 @@ static void release(loaded_weights *weights, const sdlf_model *model, bool blank
     free(weights->parameters);
 }
 
-/* Have the optimizer states stay in the file. */
+/* Leaves the optimizer states in the file. */
 static void drop_states(loaded_weights *weights, const sdlf_model *model)
 {
     for (int i = 0; i < model->parameter_count; i++)
@@ -136,8 +136,8 @@ static void drop_states(loaded_weights *weights, const sdlf_model *model)
     weights->state_count = 0;
 }
 
-/* Load into parameters that have values, or, with `blank`, into ones that are only described: these get memory once the
- * file is known to fill it, and are lost after a failure. */
+/* Loads into parameters that have values, or, with `blank`, into ones that are only described: these are allocated once
+ * the file is known to fill them, and are lost after a failure. */
 static sdlf_status load(sdlf_model *model, const safetensors_file *file, bool blank, bool with_states)
 {
     loaded_weights weights = {.file = file};
@@ -154,8 +154,8 @@ static sdlf_status load(sdlf_model *model, const safetensors_file *file, bool bl
     return status;
 }
 
-/* Load into a model that is built now if it was not; after a failure it is as it was. Beside parameters that have
- * values already, all are given memory first, and keep what they have until the file is known to be good. */
+/* Loads into a model that is built now if necessary; after a failure it is unchanged. If some parameters have values
+ * already, all are allocated first, and keep their values until the file is known to be good. */
 static sdlf_status build_and_load(sdlf_model *model, const safetensors_file *file, bool with_states)
 {
     if (model->built) return load(model, file, false, with_states);
@@ -195,7 +195,7 @@ sdlf_status weights_open_network(sdlf_model **model, const safetensors_file *fil
     return sdlf_network_parse(model, network, strlen(network), origin);
 }
 
-/* Make the model of a file that is open, and close it. */
+/* Creates the model of an open file, and closes the file. */
 static sdlf_status make_model(sdlf_model **model, safetensors_file *file, bool with_states)
 {
     sdlf_model *made = NULL;

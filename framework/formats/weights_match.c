@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which tensor of a weights file is which parameter's. */
+/* Matches the tensors of a weights file with parameters. */
 #include "framework/formats/weights.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "framework/formats/json_text.h"
 #include "framework/formats/text.h"
 
-/* The parameter and slot that a tensor's name stands for; -1 if it stands for none. */
+/* The parameter and slot that a tensor's name refers to; -1 if none. */
 static int find_parameter(const sdlf_model *model, const char *name, int *slot)
 {
     size_t prefix = strlen(WEIGHTS_STATE);
@@ -33,7 +33,7 @@ static sdlf_status check_entry(const safetensors_file *file, const safetensors_e
     return SDLF_OK;
 }
 
-/* "; the file holds weights of 'lenet5', this network is 'mlp'", where the names differ. */
+/* "; the file holds weights of 'lenet5', this network is 'mlp'", if the names differ. */
 static void tell_networks(char *text, size_t size, const safetensors_file *file, const sdlf_model *model)
 {
     text[0] = '\0';
@@ -58,7 +58,7 @@ static sdlf_status fail_tensors(const loaded_weights *weights, const sdlf_model 
                      sdlf_shape_print(shape).text, networks);
 }
 
-/* Give every tensor to its parameter; every parameter must get its own, and all trainable ones equally many states. */
+/* Assigns every tensor to its parameter; every parameter needs its own, and all trainable ones equally many states. */
 sdlf_status weights_match(loaded_weights *weights, const sdlf_model *model)
 {
     const safetensors_header *header = &weights->file->header;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Saving a model: its parameters, and what is needed to use them or to train on. */
+/* Saving a model: its parameters, and what is needed for inference or further training. */
 #include <sdlf/formats.h>
 
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "framework/formats/weights.h"
 #include "framework/require.h"
 
-/* The tensors to write, and the names that were made for some of them. */
+/* The tensors to write, and the names that were allocated for some of them. */
 typedef struct tensor_list {
     safetensors_item *items;
     char **names;
@@ -22,7 +22,7 @@ static sdlf_status out_of_memory(const char *path)
     return sdlf_fail(SDLF_ERROR_MEMORY, "out of memory saving '%s'", path);
 }
 
-/* Put a text under a key; takes `text`. */
+/* Stores a text under a key; takes ownership of `text`. */
 static sdlf_status add_metadata(json_t *metadata, const char *key, char *text, const char *path)
 {
     bool ok = json_object_set_new(metadata, key, json_string(text)) == 0;
@@ -75,7 +75,7 @@ static sdlf_status add_state(tensor_list *list, const sdlf_parameter *parameter,
 
 static sdlf_status make_list(tensor_list *list, const sdlf_model *model, bool training, const char *path)
 {
-    size_t parameters = (size_t)model->parameter_count + 1; /* one more, so that nothing has size 0 */
+    size_t parameters = (size_t)model->parameter_count + 1; /* one more, so that no size is 0 */
     list->items = malloc(parameters * (1 + WEIGHTS_STATES) * sizeof *list->items);
     list->names = malloc(parameters * WEIGHTS_STATES * sizeof *list->names);
     sdlf_status status = list->items != NULL && list->names != NULL ? SDLF_OK : out_of_memory(path);

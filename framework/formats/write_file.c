@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A whole file from memory, and whether it could be written. */
+/* Writes a whole file from memory, and reports failures. */
 #include <sdlf/formats.h>
 
 #include "framework/formats/atomic_file.h"

@@ -15,9 +15,9 @@
 enum {
     END = 22,                  /* bytes of the end record, without its comment */
     END64 = 56,                /* of Zip64's */
-    LOCATOR = 20,              /* of what says where that is */
-    CENTRAL = 46,              /* of an entry in the directory, without names */
-    MOST_COMMENT = 65535,      /* of the archive */
+    LOCATOR = 20,              /* of the locator of Zip64's end record */
+    CENTRAL = 46,              /* of a directory entry, without names */
+    MOST_COMMENT = 65535,      /* of the archive comment */
     MOST_DIRECTORY = 64 << 20, /* bytes */
 };
 
@@ -45,13 +45,13 @@ sdlf_status zip_bytes_at(const zip_archive *archive, int64_t at, void *bytes, si
     return SDLF_OK;
 }
 
-/* ---- where the directory is ---- */
+/* ---- locating the directory ---- */
 
 typedef struct directory_place {
     int64_t at, size, count;
 } directory_place;
 
-/* The end record stands last, before a comment: searched for from behind. */
+/* The end record is the last one, followed only by a comment: found by searching backwards. */
 static sdlf_status find_end(const zip_archive *archive, int64_t *at, unsigned char record[END])
 {
     int64_t most = END + MOST_COMMENT, tail = archive->size < most ? archive->size : most;
@@ -71,7 +71,7 @@ static sdlf_status find_end(const zip_archive *archive, int64_t *at, unsigned ch
     return status;
 }
 
-/* Zip64's end record, where numbers of the older one are at their limit. */
+/* Zip64's end record, if values of the older one are at their limit. */
 static sdlf_status find_end64(const zip_archive *archive, int64_t end, directory_place *place)
 {
     unsigned char locator[LOCATOR] = {0}, record[END64] = {0};
@@ -109,9 +109,9 @@ static sdlf_status find_directory(const zip_archive *archive, directory_place *p
     return SDLF_OK;
 }
 
-/* ---- its entries ---- */
+/* ---- entries ---- */
 
-/* Zip64's numbers, of those that are at their limit: in this order, in the extra field of type 1. */
+/* Reads the Zip64 values of fields at their limit: in this order, from the extra field of type 1. */
 static bool take_wide(zip_entry *entry, const unsigned char *extra, size_t length)
 {
     int64_t *const number[3] = {&entry->size, &entry->stored, &entry->at};

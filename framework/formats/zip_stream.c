@@ -42,7 +42,7 @@ void zip_stream_close(zip_stream *stream)
     stream->buffer = NULL;
 }
 
-/* Move on by up to `count` stored bytes, to `bytes`. */
+/* Reads up to `count` stored bytes to `bytes`, and advances. */
 static sdlf_status take_stored(zip_stream *stream, void *bytes, size_t count, size_t *found)
 {
     *found = (int64_t)count < stream->left ? count : (size_t)stream->left;

@@ -12,7 +12,7 @@ static const int64_t no_limit = INT64_MAX / 2;
 typedef struct search {
     const char *root;
     cgroup_limits limits;
-    char memory[PATH_BYTES], cpu[PATH_BYTES], unified[PATH_BYTES]; /* this process's groups; "": of none */
+    char memory[PATH_BYTES], cpu[PATH_BYTES], unified[PATH_BYTES]; /* this process's groups; "": none */
 } search;
 
 static void lower(int64_t *limit, int64_t to)
@@ -20,7 +20,7 @@ static void lower(int64_t *limit, int64_t to)
     if (to < *limit) *limit = to;
 }
 
-/* Is `word` one of those that commas part? */
+/* True if `word` occurs in a comma-separated list. */
 static bool lists(const char *words, const char *word)
 {
     size_t length = strlen(word);
@@ -33,10 +33,10 @@ static bool lists(const char *words, const char *word)
 
 typedef struct group {
     const char *root;
-    char path[PATH_BYTES]; /* its folder */
+    char path[PATH_BYTES]; /* its directory */
 } group;
 
-/* A file of the group; false where its path is too long. */
+/* The path of a file of the group; false if it is too long. */
 static bool file_of(const group *g, const char *name, char *path)
 {
     int length = snprintf(path, PATH_BYTES, "%s/%s", g->path, name);
@@ -49,7 +49,7 @@ static bool number_of(const group *g, const char *name, int64_t *number)
     return file_of(g, name, path) && number_in_file(g->root, path, number);
 }
 
-/* Memory that would be given back before the limit hurts: files that are cached. */
+/* Cached files, whose memory is reclaimed before the limit takes effect. */
 static int64_t cached(const group *g, const char *active, const char *inactive)
 {
     line_reader reader;
@@ -70,8 +70,8 @@ static void look_at_memory(const group *g, bool unified, cgroup_limits *limits)
 {
     int64_t limit, used;
     if (!number_of(g, unified ? "memory.max" : "memory.limit_in_bytes", &limit)) return; /* "max" */
-    if (limit == 0) return;       /* in which nothing would run: a file that lies */
-    if (limit > no_limit) return; /* version 1's way of saying so */
+    if (limit == 0) return;       /* impossible, since nothing would run: ignore it */
+    if (limit > no_limit) return; /* how version 1 says "no limit" */
     lower(&limits->memory, limit);
     int64_t left = limit;
     if (number_of(g, unified ? "memory.current" : "memory.usage_in_bytes", &used)) {
@@ -101,7 +101,7 @@ static void look_at_quota(const group *g, bool unified, cgroup_limits *limits)
     if (quota > 0 && period > 0) lower(&limits->processors, (quota - 1) / period + 1);
 }
 
-/* ---- from the group to the top of what is mounted ---- */
+/* ---- from the group to the top of the mounted hierarchy ---- */
 
 static void look_upwards(search *s, const char *mount, const char *below, bool memory, bool cpu, bool unified)
 {
@@ -119,8 +119,8 @@ static void look_upwards(search *s, const char *mount, const char *below, bool m
     }
 }
 
-/* The part of `path` below the group that is mounted; "" where it does not lie there, as in a container that sees its
- * own group at the mount and the host's name of it in /proc. */
+/* The part of `path` below the mounted group; "" if it is not below it, as in a container that sees its own group at
+ * the mount and the host's name of it in /proc. */
 static const char *below(const char *path, const char *mounted)
 {
     size_t length = strcmp(mounted, "/") == 0 ? 0 : strlen(mounted);
@@ -128,7 +128,7 @@ static const char *below(const char *path, const char *mounted)
     return inside && strstr(path, "/..") == NULL ? path + length : "";
 }
 
-/* Blanks and the like are \040: three octal digits. */
+/* Undoes the escapes of blanks and similar characters as three octal digits, such as \040. */
 static void unescape(char *text)
 {
     char *to = text;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Small text files by lines. See lines.h. */
+/* Reading small text files line by line. See lines.h. */
 #include "framework/machine/lines.h"
 
 #include <errno.h>
@@ -25,7 +25,7 @@ void lines_close(line_reader *reader)
     reader->descriptor = -1;
 }
 
-/* More bytes behind those that are left. False: there are none, or no room for them. */
+/* Reads more bytes after the remaining ones. False: none are left, or the buffer is full. */
 static bool read_more(line_reader *reader)
 {
     memmove(reader->buffer, reader->buffer + reader->at, reader->end - reader->at);
@@ -41,7 +41,7 @@ static bool read_more(line_reader *reader)
 
 char *lines_next(line_reader *reader)
 {
-    bool cut = false; /* in the middle of a line that is left out */
+    bool cut = false; /* inside a line that is skipped */
     for (;;) {
         char *line = reader->buffer + reader->at;
         char *stop = memchr(line, '\n', reader->end - reader->at);

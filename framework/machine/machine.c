@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory and processors that this process may use. See sdlf/machine.h. */
+/* Memory and CPU cores that this process may use. See sdlf/machine.h. */
 #include "framework/machine/machine.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static int64_t pages(int64_t count)
     return size > 0 && count <= INT64_MAX / size ? count * size : INT64_MAX;
 }
 
-/* One limit: at most `most` bytes, of which `left` are free. */
+/* Applies one limit: at most `most` bytes, of which `left` are free. */
 static void limit(sdlf_machine *machine, int64_t most, int64_t left, const char *by)
 {
     if (left > most) left = most;
@@ -33,7 +33,7 @@ static void limit(sdlf_machine *machine, int64_t most, int64_t left, const char 
     }
 }
 
-/* What others use and could be swapped out can be had, as much as the machine has. */
+/* Memory that other processes use and that could be swapped out counts as available, up to the machine's memory. */
 static void limit_by_machine(sdlf_machine *machine, const char *root)
 {
     static const char path[] = "/proc/meminfo";

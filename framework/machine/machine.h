@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What sdlf_machine_look puts together, for tests. */
+/* The part of sdlf_machine_look that tests call. */
 #ifndef SDLF_FRAMEWORK_MACHINE_MACHINE_H
 #define SDLF_FRAMEWORK_MACHINE_MACHINE_H
 
 #include <sdlf/machine.h>
 
-/* As sdlf_machine_look, with `root` before every path ("" but in tests) and `asked` for SDLF_MEMORY (NULL: not set). */
+/* As sdlf_machine_look, with `root` prepended to every path ("" except in tests) and `asked` as SDLF_MEMORY. */
 sdlf_status machine_look(sdlf_machine *machine, const char *root, const char *asked);
 
 #endif

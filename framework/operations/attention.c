@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-/* The elements of its last axis follow one another. */
+/* Checks that the last axis is contiguous. */
 static void expect_rows(sdlf_check *check, const sdlf_tensor *x, const char *name)
 {
     bool dense = !sdlf_tensor_present(x) || x->shape.dim[3] == 1 || x->stride[3] == 1;
@@ -19,7 +19,7 @@ static void expect_mask(sdlf_check *check, const sdlf_tensor *mask, sdlf_dtype t
     sdlf_expect_shape(check, mask, scores);
 }
 
-/* q, k, v and mask; the shape of y. */
+/* Checks q, k, v and mask; computes the shape of y. */
 static sdlf_check expect_operands(const sdlf_operation *operation, sdlf_shape *y_shape)
 {
     const sdlf_tensor *q = &operation->in[0], *k = &operation->in[1], *v = &operation->in[2];
@@ -82,7 +82,7 @@ static sdlf_status check_backward(const sdlf_operation *operation)
     return check.status;
 }
 
-/* Pairs of a query and a key that it may see. */
+/* The number of pairs of a query and a key that it attends to. */
 static int64_t count_scores(const sdlf_operation *operation)
 {
     const int64_t *q = operation->in[0].shape.dim, *k = operation->in[1].shape.dim;
@@ -96,7 +96,7 @@ static int64_t forward_flops(const sdlf_operation *operation)
     return sdlf_product(2, count_scores(operation), depth, 1);
 }
 
-/* The scores again, dp and dv, dq and dk. */
+/* Recomputes the scores, then computes dp and dv, dq and dk. */
 static int64_t backward_flops(const sdlf_operation *operation)
 {
     int64_t depth = sdlf_sum(sdlf_product(3, operation->in[0].shape.dim[3], 1, 1),

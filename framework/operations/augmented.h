@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Is anything random wanted of an image? Do its pixels move? */
+/* Whether options of augmentation change an image at all, and whether they move its pixels. */
 #ifndef SDLF_OPERATIONS_AUGMENTED_H
 #define SDLF_OPERATIONS_AUGMENTED_H
 

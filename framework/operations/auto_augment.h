@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The arithmetic of TrivialAugment and RandAugment, the same bits for every calculator: float32 with every operation
- * rounded, or whole numbers. The contract is at sdlf_auto_augment in <sdlf/operation.h>.
+/* The arithmetic of TrivialAugment and RandAugment, with the same bits on every calculator: float32 with every
+ * operation rounded, or integers. The contract is at sdlf_auto_augment in <sdlf/operation.h>.
  *
  *     for each step i of sdlf_auto_augment_steps(&policy):
  *         sdlf_augment_step step = sdlf_auto_augment_draw(&policy, seed, image, epoch, i, height, width);
- *         moves:    a pixel, in all channels, is that at sdlf_augment_source, or 0
- *         blends:   a value becomes sdlf_augment_blend, for SDLF_AUGMENT_CONTRAST with step.mean
- *         the rest: a value is looked up in a table, sdlf_augment_table or, of each channel, sdlf_augment_stretch */
+ *         moves:  a pixel, in all channels, is the one at sdlf_augment_source, or 0
+ *         blends: a value becomes sdlf_augment_blend; SDLF_AUGMENT_CONTRAST needs step.mean
+ *         others: a value is looked up in a table: sdlf_augment_table or, per channel, sdlf_augment_stretch */
 #ifndef SDLF_OPERATIONS_AUTO_AUGMENT_H
 #define SDLF_OPERATIONS_AUTO_AUGMENT_H
 
@@ -19,7 +19,7 @@
 #include <math.h>
 
 enum sdlf_augment_operation {
-    SDLF_AUGMENT_IDENTITY, /* a move by nothing */
+    SDLF_AUGMENT_IDENTITY, /* a move by 0 */
     SDLF_AUGMENT_SHEAR_X,
     SDLF_AUGMENT_SHEAR_Y,
     SDLF_AUGMENT_MOVE_X,
@@ -38,14 +38,14 @@ enum sdlf_augment_operation {
 
 typedef struct sdlf_augment_step {
     int operation;
-    float matrix[2][2], middle[2], shift[2]; /* of moves */
-    float factor;                            /* of blends */
-    float mean;                              /* of contrast: sdlf_augment_mean, for whoever has the sum */
-    int dropped;                             /* bits, of posterize */
-    float inverted;                          /* values from there on, of solarize */
+    float matrix[2][2], middle[2], shift[2]; /* for moves */
+    float factor;                            /* for blends */
+    float mean;                              /* for contrast: sdlf_augment_mean, set by the caller, who has the sum */
+    int dropped;                             /* bits, for posterize */
+    float inverted;                          /* values from this one on, for solarize */
 } sdlf_augment_step;
 
-/* A picture (C,H,W). */
+/* An image (C,H,W). */
 typedef struct sdlf_augment_picture {
     const uint8_t *pixels;
     int64_t channels, height, width;
@@ -57,7 +57,7 @@ SDLF_INLINE uint8_t sdlf_augment_byte(float value)
     return (uint8_t)(value <= 0 ? 0 : value >= 255 ? 255 : (int)(value + 0.5f));
 }
 
-/* An operation of strength m in [0, 1], with a sign, in the ranges of TrivialAugment (wide) or RandAugment. */
+/* A step of strength m in [0, 1], with a sign, in the ranges of TrivialAugment (wide) or RandAugment. */
 SDLF_INLINE sdlf_augment_step sdlf_augment_step_make(int operation, float m, bool negative, bool wide, int64_t height,
                                                      int64_t width)
 {
@@ -72,7 +72,7 @@ SDLF_INLINE sdlf_augment_step sdlf_augment_step_make(int operation, float m, boo
     step.factor = 1 + blend * amount;
     step.dropped = (int)((wide ? 6.0f : 4.0f) * m + 0.5f);
     step.inverted = 255 - 255 * m;
-    if (operation == SDLF_AUGMENT_SHEAR_X) { /* the top edge stays */
+    if (operation == SDLF_AUGMENT_SHEAR_X) { /* the top edge does not move */
         step.matrix[1][0] = part;
         step.shift[1] = -part * (step.middle[0] + 0.5f);
     }
@@ -114,8 +114,8 @@ SDLF_INLINE sdlf_augment_step sdlf_auto_augment_draw(const sdlf_auto_augment *po
 
 /* ---- moves ---- */
 
-/* The place in a plane that pixel (h, w) comes from: matrix ((h, w) - middle - shift) + middle, the nearest one; -1:
- * from beyond the edges, which is 0. */
+/* The index within a plane of the pixel that (h, w) is read from: matrix ((h, w) - middle - shift) + middle, rounded to
+ * the nearest pixel; -1: outside the image, which is 0. */
 SDLF_INLINE int64_t sdlf_augment_source(const sdlf_augment_step *step, int64_t h, int64_t w, int64_t height,
                                         int64_t width)
 {
@@ -138,13 +138,13 @@ SDLF_INLINE float sdlf_augment_grey(const sdlf_augment_picture *p, int64_t at)
     return 0.299f * (float)pixel[0] + 0.587f * (float)pixel[area] + 0.114f * (float)pixel[2 * area];
 }
 
-/* The rounded mean of `area` greys, each rounded by sdlf_augment_byte, of this sum. */
+/* The rounded mean of `area` greys, each rounded by sdlf_augment_byte, that have this sum. */
 SDLF_INLINE float sdlf_augment_mean(uint64_t sum, int64_t area)
 {
     return (float)((2 * sum + (uint64_t)area) / (2 * (uint64_t)area));
 }
 
-/* A blurred pixel: itself five times and its eight neighbours; at the edges itself. */
+/* A blurred pixel: a mean of itself, with weight 5, and its eight neighbours; unchanged at the edges. */
 SDLF_INLINE float sdlf_augment_blur(const sdlf_augment_picture *p, int64_t channel, int64_t h, int64_t w)
 {
     SDLF_EXACT
@@ -156,7 +156,7 @@ SDLF_INLINE float sdlf_augment_blur(const sdlf_augment_picture *p, int64_t chann
     return (float)sum / 13.0f;
 }
 
-/* away + (value - away) factor, where `away` is black, grey, the mean or the blurred picture. */
+/* away + (value - away) factor, where `away` is black, grey, the mean or the blurred image. */
 SDLF_INLINE uint8_t sdlf_augment_blend(const sdlf_augment_step *step, const sdlf_augment_picture *p, int64_t channel,
                                        int64_t h, int64_t w)
 {
@@ -172,15 +172,15 @@ SDLF_INLINE uint8_t sdlf_augment_blend(const sdlf_augment_step *step, const sdlf
 
 /* ---- tables ---- */
 
-/* What posterize and solarize make of a value. */
+/* The result of posterize or solarize for a value. */
 SDLF_INLINE uint8_t sdlf_augment_value(const sdlf_augment_step *step, int value)
 {
     if (step->operation == SDLF_AUGMENT_POSTERIZE) return (uint8_t)(value >> step->dropped << step->dropped);
     return (uint8_t)((float)value >= step->inverted ? 255 - value : value);
 }
 
-/* What autocontrast and equalize make of the values of a channel, which has so many pixels of each: from the darkest to
- * the lightest 0 to 255; or as many pixels for each value as can be. */
+/* The table of autocontrast or equalize for a channel with this histogram: maps the darkest to lightest value to 0 to
+ * 255, or spreads the pixels over the values as evenly as possible. */
 SDLF_INLINE void sdlf_augment_stretch(const sdlf_augment_step *step, uint8_t table[256], const uint32_t count[256],
                                       int64_t area)
 {

@@ -3,7 +3,7 @@
 #include "framework/operations/check.h"
 #include "framework/operations/operations.h"
 
-/* x is (N,C,H,W) or (N,C); returns the shape of what there is one of for each channel. */
+/* x is (N,C,H,W) or (N,C); returns the shape of the operands with one value per channel. */
 static sdlf_shape expect_channels(sdlf_check *check, const sdlf_tensor *x)
 {
     sdlf_expect_floating(check, x);
@@ -43,7 +43,7 @@ static sdlf_status check_forward(const sdlf_operation *operation)
     return check.status;
 }
 
-/* Mean, variance, and the line through them. */
+/* Mean, variance, and the affine map. */
 static int64_t forward_flops(const sdlf_operation *operation)
 {
     return sdlf_product(6, sdlf_tensor_count(&operation->in[0]), 1, 1);

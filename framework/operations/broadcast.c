@@ -48,7 +48,7 @@ static sdlf_status check_binary(const sdlf_operation *operation)
     return check.status;
 }
 
-/* Squares and quotients want float32's digits or range. */
+/* Squares and quotients need the precision or range of float32. */
 static bool binary_suits_16_bits(const sdlf_operation *operation)
 {
     const sdlf_tensor *a = &operation->in[0], *b = &operation->in[1];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* gather_batch of pictures that TrivialAugment or RandAugment changes first: these are made in the workspace, and the
- * rest is a gather_batch from there. */
+/* gather_batch of images that TrivialAugment or RandAugment changes first: the changed images are computed in the
+ * workspace, and a second gather_batch reads from there. */
 #ifndef SDLF_OPERATIONS_CHANGED_PICTURES_H
 #define SDLF_OPERATIONS_CHANGED_PICTURES_H
 
 #include <sdlf/operation.h>
 
-/* Where in the workspace what lies, in bytes; N pictures, and as many for steps in between. */
+/* The layout of the workspace, in bytes: N images, and as many for intermediate steps. */
 typedef struct sdlf_changed_pictures {
     int64_t pictures, scratch, places, numbers, bytes;
 } sdlf_changed_pictures;
@@ -19,7 +19,7 @@ static inline sdlf_changed_pictures sdlf_changed_layout(const sdlf_operation *ga
     return at;
 }
 
-/* What is left to do once the workspace holds the pictures, their places there (0, 1, ...) and their images' numbers. */
+/* The gather_batch that remains once the workspace has the images, their indices there and those in the data set. */
 static inline sdlf_operation sdlf_changed_rest(const sdlf_operation *gather)
 {
     const sdlf_changed_pictures at = sdlf_changed_layout(gather);
@@ -35,17 +35,17 @@ static inline sdlf_operation sdlf_changed_rest(const sdlf_operation *gather)
     return rest;
 }
 
-/* Of a slot: bytes of the workspace; none where nothing is changed. */
+/* A slot's `workspace`: its bytes; 0 if no image is changed. */
 int64_t sdlf_changed_workspace(const sdlf_calculator *calculator, const sdlf_operation *gather);
 
-/* In the host's memory: make the pictures; returns what is left to do. */
+/* In the host's memory: computes the images and returns the remaining operation. */
 sdlf_operation sdlf_changed_make(const sdlf_operation *gather);
 
-/* Change a picture (C,H,W) in place; `scratch` is of its size. */
+/* Changes an image (C,H,W) in place; `scratch` has the same size. */
 void sdlf_auto_augment_picture(uint8_t *picture, uint8_t *scratch, sdlf_shape sample, const sdlf_auto_augment *policy,
                                uint64_t seed, int64_t image, int64_t epoch);
 
-/* The same by one operation, see sdlf_augment_step_make. */
+/* The same for a single operation, see sdlf_augment_step_make. */
 void sdlf_augment_apply(uint8_t *picture, uint8_t *scratch, sdlf_shape sample, int operation, float m, bool negative,
                         bool wide);
 

@@ -92,7 +92,7 @@ void sdlf_expect_axis(sdlf_check *check, int axis, const sdlf_tensor *operand)
                 name_of(check->operation, operand), sdlf_shape_print(operand->shape).text);
 }
 
-/* The derivative is told from y, which must have x's sign for that. */
+/* The derivative is computed from y, which must therefore have the sign of x. */
 static void expect_alpha(sdlf_check *check, const sdlf_activation *activation)
 {
     double alpha = (double)activation->alpha, beta = (double)activation->beta;
@@ -171,8 +171,8 @@ sdlf_size2d sdlf_expect_window(sdlf_check *check, const sdlf_window2d *window, i
     return check->status == SDLF_OK ? output : (sdlf_size2d){{0, 0}};
 }
 
-/* Along one axis. The window's positions are first, first + dilation, ... over `reach` elements; it misses the input if
- * it lies wholly before or behind it, or if the input fits between two of its positions. */
+/* Checks one axis. The positions of the window are first, first + dilation, ... over `reach` elements; it misses the
+ * input if it is entirely before or behind it, or if the input fits between two of its positions. */
 static bool has_empty_window(const sdlf_window2d *window, int axis, int64_t input)
 {
     int64_t dilation = window->dilation[axis], size = window->size[axis], stride = window->stride[axis];
@@ -182,7 +182,7 @@ static bool has_empty_window(const sdlf_window2d *window, int axis, int64_t inpu
     int64_t outputs = sdlf_window2d_output(window, axis, input);
     for (int64_t p = 0; p < outputs && p * stride < before; p++) {
         int64_t missing = before - p * stride;
-        int64_t inside = (missing + dilation - 1) / dilation; /* the first position at or behind element 0 */
+        int64_t inside = (missing + dilation - 1) / dilation; /* the first position at or after element 0 */
         if (inside >= size || inside * dilation - missing >= input) return true;
     }
     return false;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* conv2d: forward and its two gradients. Contracts: <sdlf/operation.h>.
  *
- * One rule ties the operands of all three together: x (N,C,H,W), w (K,C/G,R,S), y (N,K,P,Q), bias (K), with R and S the
+ * One rule relates the operands of all three: x (N,C,H,W), w (K,C/G,R,S), y (N,K,P,Q), bias (K), where R and S are the
  * window's size and P, Q its output size. */
 #include <stdio.h>
 
 #include "framework/operations/check.h"
 #include "framework/operations/operations.h"
 
-/* x and w are the operands from which the rest follows; y, bias and residual may be absent. */
+/* x and w determine the other operands; y, bias and residual may be absent. */
 static sdlf_status check_conv2d(const sdlf_operation *operation, const sdlf_tensor *x, const sdlf_tensor *w,
                                 const sdlf_tensor *y, const sdlf_tensor *bias, const sdlf_tensor *residual)
 {

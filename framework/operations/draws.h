@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* From the words of Philox (see <sdlf/random.h>) to the numbers of dropout, random_uniform and random_normal: the same
- * on every calculator. */
+/* Conversion of Philox words (see <sdlf/random.h>) to the random numbers of dropout, random_uniform and random_normal,
+ * the same on every calculator. */
 #ifndef SDLF_FRAMEWORK_OPERATIONS_DRAWS_H
 #define SDLF_FRAMEWORK_OPERATIONS_DRAWS_H
 
@@ -12,7 +12,7 @@
 #include <math.h>
 #include <stdbool.h>
 
-/* Dropout drops an element where its uniform number u < p. As u is a multiple of 2^-24, that is the same as comparing
+/* Dropout drops an element if its uniform number u < p. As u is a multiple of 2^-24, this is equivalent to comparing
  * the 24 bits of u with ceil(p 2^24). */
 SDLF_INLINE uint32_t sdlf_dropout_threshold(float probability)
 {

@@ -36,7 +36,7 @@ static sdlf_status check_activation(const sdlf_operation *operation)
     return check.status;
 }
 
-/* Angles and exponents want float32's digits or range. */
+/* Trigonometric and exponential functions need the precision or range of float32. */
 static bool activation_suits_16_bits(const sdlf_operation *operation)
 {
     static const sdlf_activation_function suited[] = {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Arithmetic that must give the same bits on every calculator: no product may be contracted with the sum behind it.
+/* Arithmetic that must give the same bits on every calculator: no product may be contracted with a following sum (FMA).
  *
- * GCC does not contract under -std=c11; Clang does where the machine has such an instruction, and is told here. A
- * function that uses it begins its body with SDLF_EXACT. Whoever compiles with other rules (-ffp-contract=fast,
- * -ffast-math, nvcc) must switch them off for the file. */
+ * GCC does not contract under -std=c11; Clang does if the machine has FMA instructions, and SDLF_EXACT forbids it
+ * there. A function that needs this begins its body with SDLF_EXACT. Compilers with other rules (-ffp-contract=fast,
+ * -ffast-math, nvcc) must have them switched off for the file. */
 #ifndef SDLF_FRAMEWORK_OPERATIONS_EXACT_H
 #define SDLF_FRAMEWORK_OPERATIONS_EXACT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fused: what its fusion says, whose class stands for this one as soon as there is one (sdlf_operation_type). */
+/* fused: its fusion's class replaces this one as soon as a fusion is set (sdlf_operation_type). */
 #include "framework/operations/operations.h"
 
 static sdlf_status check_fused(const sdlf_operation *operation)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm: dense products. Contract: <sdlf/operation.h>. */
+/* gemm: dense matrix products. Contract: <sdlf/operation.h>. */
 #include <stdio.h>
 
 #include "framework/operations/check.h"
 #include "framework/operations/gemm_weight_only.h"
 #include "framework/operations/operations.h"
 
-/* b is of integers: see gemm_weight_only.h. */
+/* b has integers: see gemm_weight_only.h. */
 static void expect_weight_only(sdlf_check *check, const sdlf_operation *operation, int64_t n, int64_t k)
 {
     const sdlf_tensor *scale = &operation->in[4], *zero = &operation->in[5];

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* gemm with weights of integers (weight-only quantisation): b (k,n) float32, transposed, as q (n,...) and scales, block
- * by block along k.
+/* gemm with integer weights (weight-only quantisation): b (k,n) float32, transposed, is stored as integers q (n,...)
+ * and scales per block along k.
  *
  *   b[j,p] = (q[j,p] - zero[j,g]) scale[j,g], g = p / block, block = sdlf_gemm_block(k, blocks)
  *   in: a (m,k) float32, q (n,k) int8 or (n, 16 ceil(k / 32)) uint8, bias? (n), residual? (m,n), scale (n,blocks)
  *       float32, zero? (n,blocks) float32: with uint8 only
- * uint8 has two of 4 bits in a byte: of each 32 the first 16 are the low ones of 16 bytes, the last 16 the high ones.
- * Only calculators that say so in `supports` are given it. */
+ * uint8 holds two 4-bit values per byte: of each 32, the first 16 are the low nibbles of 16 bytes, the last 16 the high
+ * ones. Only calculators whose `supports` accepts it receive it. */
 #ifndef SDLF_FRAMEWORK_OPERATIONS_GEMM_WEIGHT_ONLY_H
 #define SDLF_FRAMEWORK_OPERATIONS_GEMM_WEIGHT_ONLY_H
 

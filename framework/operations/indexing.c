@@ -114,7 +114,7 @@ static sdlf_status check_top_k(const sdlf_operation *operation)
     return check.status;
 }
 
-/* A search for each. */
+/* One search for each. */
 static int64_t top_k_flops(const sdlf_operation *operation)
 {
     int64_t k = operation->out[0].shape.dim[operation->top_k.axis];

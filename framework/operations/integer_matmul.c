@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* integer_matmul: products of batches of matrices of bytes. Contract: <sdlf/operations/quantization.h>. */
+/* integer_matmul: batched products of 8-bit integer matrices. Contract: <sdlf/operations/quantization.h>. */
 #include <math.h>
 
 #include "framework/operations/check.h"
 #include "framework/operations/operations.h"
 
-/* One number, or `count` of them. */
+/* One value, or `count` of them. */
 static void expect_line(sdlf_check *check, const sdlf_tensor *x, sdlf_dtype dtype, int64_t count)
 {
     if (!sdlf_tensor_present(x)) return;
@@ -13,7 +13,7 @@ static void expect_line(sdlf_check *check, const sdlf_tensor *x, sdlf_dtype dtyp
     sdlf_expect_operand(check, x, dtype, sdlf_shape(one ? 1 : count));
 }
 
-/* What sums become that are not y as they are. */
+/* Checks the options that convert the int32 sums to y. */
 static void expect_scaled(sdlf_check *check)
 {
     const sdlf_operation *operation = check->operation;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The list of operation classes: SDLF_OPERATION(kind, class), which whoever includes it defines first. A class is
- * declared, and known by its kind, by its line here. No include guard: it is read more than once. */
+/* The list of operation classes: SDLF_OPERATION(kind, class), which the including file must define. A line here
+ * declares a class and assigns it to its kind. No include guard: the file is included more than once. */
 SDLF_OPERATION(SDLF_FILL, sdlf_fill_operation)
 SDLF_OPERATION(SDLF_COPY, sdlf_copy_operation)
 SDLF_OPERATION(SDLF_GATHER_BATCH, sdlf_gather_batch_operation)

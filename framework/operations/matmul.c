@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* matmul: products of batches of matrices. Contract: <sdlf/operation.h>. */
+/* matmul: batched matrix products. Contract: <sdlf/operation.h>. */
 #include "framework/operations/check.h"
 #include "framework/operations/operations.h"
 

@@ -40,7 +40,7 @@ const sdlf_operation_class sdlf_copy_operation = {
     .flops = no_flops,
 };
 
-/* Of an image that is warped: beyond it a float32 no longer tells one pixel from the next. */
+/* The largest side of an image to warp: beyond it a float32 cannot distinguish adjacent pixels. */
 enum { LARGEST_SIDE = 1 << 24 };
 
 static void check_normalization(sdlf_check *check, const sdlf_tensor *x)
@@ -119,7 +119,7 @@ static int64_t gather_batch_flops(const sdlf_operation *operation)
     return moves_only ? 0 : sdlf_product(2, sdlf_tensor_count(&operation->out[0]), 1, 1);
 }
 
-/* As many rows of x, and numbers of them, as it writes. */
+/* As many rows of x, and of their indices, as it writes. */
 static int64_t gather_batch_reads(const sdlf_operation *operation, int input)
 {
     if (input == 0) return sdlf_tensor_count(&operation->out[0]);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Normal numbers with the same bits on every calculator: Box and Muller's transform of two words of Philox.
+/* Normally distributed random numbers with the same bits on every calculator: Box-Muller transform of two Philox words.
  *
- * Logarithm, sine and cosine are series of our own, since mathematical libraries differ in the last place. All
- * operations in them are such as IEEE 754 rounds correctly (+ - * / sqrt), of doubles, in a fixed order; none may be
- * contracted (framework/operations/exact.h). Arguments are reduced in integers, without error, and what the series
- * leave out is far below the last place: log, sine and cosine are within 1.2 units of it. */
+ * Logarithm, sine and cosine are series implemented here, since mathematical libraries differ in the last bit. They use
+ * only operations that IEEE 754 rounds correctly (+ - * / sqrt), on doubles, in a fixed order; none may be contracted
+ * (framework/operations/exact.h). Arguments are reduced in integers, without error, and the truncation error of the
+ * series is far below the last bit: log, sine and cosine are within 1.2 ulp. */
 #ifndef SDLF_FRAMEWORK_OPERATIONS_NORMAL_H
 #define SDLF_FRAMEWORK_OPERATIONS_NORMAL_H
 
@@ -14,9 +14,9 @@
 
 #include <math.h>
 
-/* The logarithm of n 2^-32, for 1 <= n <= 2^32. With n = m 2^e, 1/sqrt 2 <= m <= sqrt 2, and s = (m - 1) / (m + 1), |s|
- * < 0.172:
- * ln m = 2 (s + s^3 / 3 + s^5 / 5 + ...). */
+/* The logarithm of n 2^-32, for 1 <= n <= 2^32. With n = m 2^e, 1/sqrt 2 <= m <=
+ * sqrt 2, and s = (m - 1) / (m + 1), |s| < 0.172: ln m = 2 (s + s^3 / 3 + s^5 / 5 +
+ * ...). */
 SDLF_INLINE double sdlf_log_of_fraction(uint64_t n)
 {
     SDLF_EXACT
@@ -39,13 +39,13 @@ SDLF_INLINE double sdlf_log_of_fraction(uint64_t n)
     sum = (sum + 1.0 / 7) * z;
     sum = (sum + 1.0 / 5) * z;
     sum = (sum + 1.0 / 3) * z;
-    /* ln 2 in two parts, the first of so few bits that its products with exponents are exact */
+    /* ln 2 in two parts, the first with so few bits that its products with exponents are exact */
     double e = (double)(exponent - 32), high = 0x1.62e42fefap-1, low = 0x1.cf79abc9e3b39p-40;
     return e * high + (e * low + 2 * (s + s * sum));
 }
 
-/* Sine and cosine of 2 pi w 2^-32: w is whole right angles and a rest of half of one at the most, whose series go to
- * x^17. */
+/* Sine and cosine of 2 pi w 2^-32: w is a number of right angles and a remainder of at most half of one, for which the
+ * series go up to x^17. */
 SDLF_INLINE void sdlf_sine_and_cosine(uint32_t w, double *sine, double *cosine)
 {
     SDLF_EXACT

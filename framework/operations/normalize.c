@@ -3,7 +3,7 @@
 #include "framework/operations/check.h"
 #include "framework/operations/operations.h"
 
-/* `channel` is an operand that has one number a channel, if it is there. */
+/* `channel` is an operand with one value per channel, if present. */
 static void expect_normalize(sdlf_check *check, const sdlf_tensor *x, const sdlf_tensor *const *channel, int channels,
                              const sdlf_tensor *const *row)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The operation classes, one file a family beside this header, gathered in framework/operation.c. */
+/* The operation classes, one file per family beside this header, collected in framework/operation.c. */
 #ifndef SDLF_FRAMEWORK_OPERATIONS_H
 #define SDLF_FRAMEWORK_OPERATIONS_H
 

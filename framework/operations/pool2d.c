@@ -3,7 +3,7 @@
 #include "framework/operations/check.h"
 #include "framework/operations/operations.h"
 
-/* x (or dx) decides: y (or dy) follows from it and from the window. */
+/* x (or dx) determines y (or dy), with the window. */
 static sdlf_size2d expect_pool2d(sdlf_check *check, const sdlf_tensor *x, const sdlf_tensor *y)
 {
     const sdlf_window2d *window = &check->operation->pool2d.window;
@@ -31,7 +31,7 @@ static int64_t flops_of_gradient(const sdlf_operation *operation)
     return pool2d_flops(operation, &operation->in[0]);
 }
 
-/* A byte of a mask has a bit for each position of its window, which shares none with another one. */
+/* A mask byte has one bit per position of its window, and windows must not overlap. */
 enum { MAX_POSITIONS = 8 };
 
 static void expect_mask(sdlf_check *check, const sdlf_tensor *mask, const sdlf_tensor *y)
@@ -121,7 +121,7 @@ const sdlf_operation_class sdlf_max_pool2d_backward_operation = {
     .flops = max_pool2d_backward_flops,
 };
 
-/* Without count_padding the mean is over the positions inside the input, of which there must be one. */
+/* Without count_padding the mean is over the positions inside the input; there must be at least one. */
 static void expect_avg_pool2d(sdlf_check *check, const sdlf_tensor *x, const sdlf_tensor *y)
 {
     expect_pool2d(check, x, y);

@@ -3,7 +3,7 @@
 #include "framework/operations/check.h"
 #include "framework/operations/operations.h"
 
-/* The elements of its last axis follow one another. */
+/* Checks that the last axis is contiguous. */
 static void expect_rows(sdlf_check *check, const sdlf_tensor *x, const char *name)
 {
     int last = x->shape.rank - 1;
@@ -11,7 +11,7 @@ static void expect_rows(sdlf_check *check, const sdlf_tensor *x, const char *nam
     sdlf_expect(check, dense, "the rows of operand '%s' of shape %s have gaps", name, sdlf_shape_print(x->shape).text);
 }
 
-/* What all four have: in[0], rows of gates, and in[1], the weight. */
+/* Sizes common to all four: from in[0], the rows of gates, and in[1], the weight. */
 typedef struct sizes {
     sdlf_dtype t;
     int64_t steps, samples, units, gates;
@@ -108,7 +108,7 @@ static sdlf_status check_gru_backward(const sdlf_operation *operation)
     return check.status;
 }
 
-/* Only the products; in the backward pass they have as many. */
+/* Counts only the matrix products; the backward pass has as many. */
 static int64_t flops(const sdlf_operation *operation)
 {
     const int64_t *rows = operation->in[0].shape.dim, *weight = operation->in[1].shape.dim;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* reduce: one axis folded to a number. Contract: <sdlf/operation.h>. */
+/* reduce: one axis reduced to one value. Contract: <sdlf/operation.h>. */
 #include "framework/operations/check.h"
 #include "framework/operations/operations.h"
 

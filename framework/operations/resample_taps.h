@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What an output element of resample is made of, the same on every calculator: `count` elements of the input from
- * `first` on, with their weights. The contract is sdlf_resample_options's in <sdlf/operations/indexing.h>.
+/* The input elements and weights of an output element of resample, the same on every calculator: `count` elements from
+ * `first` on, with their weights. The contract is at sdlf_resample_options in <sdlf/operations/indexing.h>.
  *
  *     sdlf_resample_taps taps = sdlf_resample_at(&options, length, outputs, j);
  *     for each k < taps.count: y += sdlf_resample_weight(&options, &taps, length, k) x[sdlf_resample_index(&taps,
@@ -15,21 +15,21 @@
 
 typedef struct sdlf_resample_taps {
     int64_t first, count;
-    double ratio;   /* of the coordinate, behind the element at or below it */
-    int64_t before; /* elements of `first` before that one */
-    double stretch; /* what distances are multiplied by: 1, or the scale */
-    double total;   /* sum of the weights as they come */
-    bool outside;   /* the output is options.outside, and there are no weights */
+    double ratio;   /* distance of the coordinate from the element at or below it */
+    int64_t before; /* number of elements from `first` to that one */
+    double stretch; /* factor of distances: 1, or the scale */
+    double total;   /* sum of the unnormalised weights */
+    bool outside;   /* the output is options.outside, without weights */
 } sdlf_resample_taps;
 
-/* One step of a coordinate. Those of nearest are rounded to float32 after every step, as PyTorch and onnxruntime compute them:
- * where a coordinate is all but whole, the rounding decides which element is nearest. */
+/* Rounds one step of a coordinate. For `nearest` every step is rounded to float32, as in PyTorch and onnxruntime: if a
+ * coordinate is almost an integer, the rounding decides which element is nearest. */
 SDLF_INLINE double sdlf_resample_step(const sdlf_resample_options *options, double value)
 {
     return options->mode == SDLF_RESAMPLE_NEAREST ? (double)(float)value : value;
 }
 
-/* Where element j lies in the input. */
+/* The position of element j in the input. */
 SDLF_INLINE double sdlf_resample_coordinate(const sdlf_resample_options *options, int64_t length, int64_t outputs,
                                             int64_t j)
 {
@@ -60,7 +60,7 @@ SDLF_INLINE int64_t sdlf_resample_nearest(sdlf_resample_rounding rounding, doubl
     }
 }
 
-/* Element i of an axis that goes on beyond its ends. */
+/* Element i of an axis that is extended beyond its ends. */
 SDLF_INLINE int64_t sdlf_resample_beyond(sdlf_resample_mode mode, int64_t i, int64_t length)
 {
     int64_t period = mode == SDLF_RESAMPLE_REFLECT ? 2 * (length - 1) : length;
@@ -73,7 +73,7 @@ SDLF_INLINE int64_t sdlf_resample_beyond(sdlf_resample_mode mode, int64_t i, int
     return i < 0 ? 0 : i >= length ? length - 1 : i;
 }
 
-/* The weight of tap k as it comes: the filter at its distance from the coordinate. */
+/* The unnormalised weight of tap k: the filter at its distance from the coordinate. */
 SDLF_INLINE double sdlf_resample_filter(const sdlf_resample_options *options, const sdlf_resample_taps *taps,
                                         int64_t length, int64_t k)
 {
@@ -95,9 +95,9 @@ SDLF_INLINE sdlf_resample_taps sdlf_resample_at(const sdlf_resample_options *opt
         return taps;
     }
     double u = sdlf_resample_coordinate(options, length, outputs, j), limit = 4 * (double)length;
-    double slack = 1e-9 * (double)length; /* what rounding may have moved a coordinate by */
+    double slack = 1e-9 * (double)length; /* tolerance for the rounding of a coordinate */
     taps.outside = options->extrapolates && (u < -slack || u > (double)(length - 1) + slack);
-    /* far outside all is the same, and an int64 can hold it; a crop that is stretched by 1 / L knows no coordinates */
+    /* clamp far outside values, so that they fit in an int64; a crop stretched by 1 / L may give a NaN */
     u = u < -limit ? -limit : u > limit ? limit : u == u ? u : 0;
     if (options->mode == SDLF_RESAMPLE_NEAREST) {
         taps.first = sdlf_resample_beyond(SDLF_RESAMPLE_EDGE, sdlf_resample_nearest(options->rounding, u), length);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The cosine and sine of an angle, the same bits everywhere. */
+/* The cosine and sine of an angle, with the same bits everywhere. */
 #ifndef SDLF_FRAMEWORK_OPERATIONS_SINCOS_H
 #define SDLF_FRAMEWORK_OPERATIONS_SINCOS_H
 
@@ -7,8 +7,8 @@
 
 #include "framework/operations/exact.h"
 
-/* cos and sin of an angle of at most a full turn, from sums and products only, so that no two mathematical libraries
- * can disagree: Taylor series of an eighth of the angle, then three doublings. Error below 1e-14. */
+/* cos and sin of an angle of at most a full turn, with additions and multiplications only, so that mathematical
+ * libraries cannot differ: Taylor series of an eighth of the angle, then three doublings. Error below 1e-14. */
 SDLF_INLINE void sdlf_cos_sin(double angle, double *cosine, double *sine)
 {
     SDLF_EXACT

@@ -3,7 +3,7 @@
 #include "framework/operations/check.h"
 #include "framework/operations/operations.h"
 
-/* All operands have one shape. */
+/* All operands have the same shape. */
 static sdlf_status check_softmax(const sdlf_operation *operation)
 {
     const sdlf_tensor *first = &operation->in[0];

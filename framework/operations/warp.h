@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The geometry of gather_batch, bit for bit the same for every calculator: how an image is warped, how a pixel is read
- * between pixels, how it is normalised. The contract is sdlf_augmentation's in <sdlf/operation.h>; all of it is
- * float32, each operation rounded, whatever the type of y (only a float64 x that is not warped is normalised in
- * float64).
+/* The geometry of gather_batch, bit for bit the same on every calculator: how an image is warped, how a value between
+ * pixels is interpolated, how it is normalised. The contract is at sdlf_augmentation in <sdlf/operation.h>. All
+ * arithmetic is float32, each operation rounded, whatever the type of y (only a float64 x that is not warped is
+ * normalised in float64).
  *
  *     sdlf_warp warp = sdlf_warp_make(&augment, image, epoch, height, width);
  *     for each output pixel (h, w):
@@ -23,7 +23,7 @@
 
 #include <math.h>
 
-/* Nodes of the displacement grid, each way. */
+/* Nodes of the displacement grid, in each direction. */
 enum { SDLF_WARP_NODES = 4 };
 
 typedef struct sdlf_warp {
@@ -31,22 +31,22 @@ typedef struct sdlf_warp {
     float matrix[2][2]; /* A */
     float shift[2];
     bool elastic;
-    float cells[2]; /* grid cells a pixel */
+    float cells[2]; /* grid cells per pixel */
     float node[SDLF_WARP_NODES][SDLF_WARP_NODES][2];
-    bool reflect;       /* beyond the image is its mirror image, and no background */
-    int64_t hole[2][2]; /* rows and columns of the output that are erased: the first, and the one behind the last */
-    bool tinted;        /* by these: */
+    bool reflect;       /* outside, the image is reflected, instead of the background */
+    int64_t hole[2][2]; /* rows and columns of the output that are erased, [first, end) */
+    bool tinted;        /* with these: */
     float brightness, contrast, saturation, hue;
 } sdlf_warp;
 
-/* Where an output pixel is read: pixel (h, w) and its right and lower neighbours, with `down` and `right` the way to
- * them, in [0, 1). The position may lie outside the image, where the background is 0. */
+/* Where an output pixel is read: pixel (h, w) and its right and lower neighbours, with `down` and `right` the offsets
+ * towards them, in [0, 1). The position may be outside the image, where the background is 0. */
 typedef struct sdlf_warp_point {
     int64_t h, w;
     float down, right;
 } sdlf_warp_point;
 
-/* The means and scales of a gather_batch: its channels', or one for all elements. */
+/* The means and scales of a gather_batch: those of its channels, or one for all elements. */
 SDLF_INLINE sdlf_channel_normalization sdlf_gather_channels(const sdlf_operation *gather)
 {
     sdlf_channel_normalization channels = gather->gather.channels;
@@ -64,8 +64,8 @@ SDLF_INLINE float sdlf_warp_draw(uint32_t word, float range)
     return (2.0f * sdlf_uniform_from_word(word) - 1.0f) * range;
 }
 
-/* A random part of the image enlarged to all of it: `resized_crop` of the area at least, a little wider or higher.
- * Changes matrix and shift of a warp that has the rest. */
+/* A random part of the image, enlarged to the whole: at least `resized_crop` of the area, slightly wider or higher.
+ * Changes matrix and shift of a warp whose other members are set. */
 SDLF_INLINE void sdlf_warp_resize(sdlf_warp *warp, const sdlf_augmentation *augment, uint64_t first, uint32_t step)
 {
     SDLF_EXACT
@@ -81,7 +81,7 @@ SDLF_INLINE void sdlf_warp_resize(sdlf_warp *warp, const sdlf_augmentation *augm
     }
 }
 
-/* Where the hole is, and by what colours are changed. */
+/* Draws the hole, and the changes of colours. */
 SDLF_INLINE void sdlf_warp_draw_colours(sdlf_warp *warp, const sdlf_augmentation *augment, uint64_t first,
                                         uint32_t step, const int64_t side[2])
 {
@@ -126,7 +126,7 @@ SDLF_INLINE sdlf_warp sdlf_warp_make(const sdlf_augmentation *augment, int64_t i
     }
     draw = sdlf_philox4x32(augment->seed, first + 9, SDLF_STREAM_AUGMENT, step);
     bool flip = augment->flip && draw.word[2] >> 31 != 0;
-    if (augment->flip_alternate) { /* every second epoch, the first drawn once for all */
+    if (augment->flip_alternate) { /* every second epoch; the first is drawn per image */
         sdlf_philox once = sdlf_philox4x32(augment->seed, first + 9, SDLF_STREAM_AUGMENT, 0);
         flip = (once.word[2] >> 31 ^ (step & 1)) != 0;
     }
@@ -148,14 +148,14 @@ SDLF_INLINE sdlf_warp sdlf_warp_make(const sdlf_augmentation *augment, int64_t i
     return warp;
 }
 
-/* a at 0, b at 1. */
+/* Interpolates: a at 0, b at 1. */
 SDLF_INLINE float sdlf_mix(float a, float b, float along)
 {
     SDLF_EXACT
     return a + (b - a) * along;
 }
 
-/* The displacement of the grid at output pixel (h, w), along axis 0 or 1. */
+/* The displacement of output pixel (h, w) by the grid, along axis 0 or 1. */
 SDLF_INLINE float sdlf_warp_displacement(const sdlf_warp *warp, int64_t h, int64_t w, int axis)
 {
     SDLF_EXACT
@@ -184,14 +184,14 @@ SDLF_INLINE sdlf_warp_point sdlf_warp_at(const sdlf_warp *warp, int64_t h, int64
     return point;
 }
 
-/* The value between four pixels; those outside the image are 0. */
+/* Bilinear interpolation between four pixels; those outside the image are 0. */
 SDLF_INLINE float sdlf_bilinear(float top_left, float top_right, float bottom_left, float bottom_right, float down,
                                 float right)
 {
     return sdlf_mix(sdlf_mix(top_left, top_right, right), sdlf_mix(bottom_left, bottom_right, right), down);
 }
 
-/* The row or column of the image that stands for this one: itself, its mirror image beyond the image's edge, or -1:
+/* The row or column of the image for this index: itself; its reflection, if it is outside the image; or -1:
  * background. */
 SDLF_INLINE int64_t sdlf_warp_source(int64_t at, int64_t side, bool reflect)
 {
@@ -203,21 +203,21 @@ SDLF_INLINE int64_t sdlf_warp_source(int64_t at, int64_t side, bool reflect)
     return rest < side ? rest : period - rest;
 }
 
-/* Is output pixel (h, w) in the hole? */
+/* True if output pixel (h, w) is in the hole. */
 SDLF_INLINE bool sdlf_warp_erases(const sdlf_warp *warp, int64_t h, int64_t w)
 {
     return h >= warp->hole[0][0] && h < warp->hole[0][1] && w >= warp->hole[1][0] && w < warp->hole[1][1];
 }
 
-/* The brightness of a pixel of three channels. */
+/* The luminance of a pixel with three channels. */
 SDLF_INLINE float sdlf_grey(float red, float green, float blue)
 {
     SDLF_EXACT
     return 0.299f * red + 0.587f * green + 0.114f * blue;
 }
 
-/* Turn the hue of a pixel's red, green and blue. On a circle of length 6 these are at 0, 2 and 4; a pixel's hue lies between
- * its two largest, and a channel's value falls from the largest to the smallest between 1 and 2 away from it. */
+/* Rotates the hue of a pixel's red, green and blue. On a circle of length 6 these are at 0, 2 and 4; a pixel's hue is
+ * between its two largest, and a channel's value falls from the largest to the smallest at distances from 1 to 2. */
 SDLF_INLINE void sdlf_warp_turn(const sdlf_warp *warp, float colour[3])
 {
     SDLF_EXACT
@@ -236,7 +236,7 @@ SDLF_INLINE void sdlf_warp_turn(const sdlf_warp *warp, float colour[3])
     }
 }
 
-/* A value in other colours; `grey` is its pixel's, or the value itself, `mean` its channel's. */
+/* A value after the change of colours; `grey` is its pixel's, or the value itself, `mean` its channel's. */
 SDLF_INLINE float sdlf_warp_tint(const sdlf_warp *warp, float value, float grey, float mean)
 {
     SDLF_EXACT

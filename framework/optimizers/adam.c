@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* adam (Kingma and Ba 2015) and adamw (Loshchilov and Hutter 2019), which differ in where the weight decay goes.
+/* adam (Kingma and Ba 2015) and adamw (Loshchilov and Hutter 2019), which apply weight decay differently.
  *
  *   m = beta1 m + (1 - beta1) g;   v = beta2 v + (1 - beta2) g^2;   t = steps done + 1
  *   w -= rate (m / (1 - beta1^t)) / (sqrt(v / (1 - beta2^t)) + epsilon)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* lars: gradient descent with momentum whose rate is adapted to each parameter (You, Gitman, Ginsburg 2017).
+/* lars: gradient descent with momentum and a rate adapted to each parameter (You, Gitman, Ginsburg 2017).
  *
  *   rate' = rate trust max(|w|, 1e-3) / (max(|g|, 1e-3) + weight_decay max(|w|, 1e-3));   then as sgd (sgd.c) with
  *   rate'
  *
- * of parameters that decay; biases, and scales and shifts of normalisations, keep the rate. State: v.
- * framework/plan/lower/forms.c works out rate'. */
+ * for parameters that decay; biases, and scales and shifts of normalisations, use the plain rate. State: v.
+ * framework/plan/lower/forms.c computes rate'. */
 #include "framework/optimizers/optimizers.h"
 
 static const sdlf_field fields[] = {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The list of optimizer classes, in the order of listings. Whoever includes it defines SDLF_OPTIMIZER(class) first; a
- * class is declared and registered by its line here. No include guard: it is read more than once. */
+/* The list of optimizer classes, in the order of listings. The including file must define SDLF_OPTIMIZER(class); a line
+ * here declares and registers a class. No include guard: the file is included more than once. */
 SDLF_OPTIMIZER(sdlf_sgd_class)
 SDLF_OPTIMIZER(sdlf_adam_class)
 SDLF_OPTIMIZER(sdlf_adamw_class)

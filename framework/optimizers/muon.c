@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* muon: momentum that is made orthogonal (Jordan 2024), in Nesterov's form.
+/* muon: gradient descent with an orthogonalised momentum (Jordan 2024), in Nesterov's form.
  *
  *   v = momentum v + g;   u = g + momentum v;   X = u / |u|;   newton_schulz times X = 3.4445 X - 4.775 (X X') X +
  *                         2.0315 (X X')^2 X
- *   w = (1 - rate weight_decay) w - rate sqrt(max(1, rows / columns)) X,   with unit_filters of w sqrt(rows) / |w| in
- *   w's place
+ *   w = (1 - rate weight_decay) w - rate sqrt(max(1, rows / columns)) X;   with unit_filters, w sqrt(rows) / |w|
+ *   replaces w
  *
  * for parameters of two axes or more (filters_only: of four), as matrices of shape (first axis, all others); other
- * parameters are sgd's (sgd.c), with Nesterov's form of rest_momentum. State: v. framework/plan/lower/forms.c makes it
- * of products and sums. */
+ * parameters follow sgd (sgd.c) with Nesterov's form of rest_momentum. State: v. framework/plan/lower/forms.c builds it
+ * from matrix products and sums. */
 #include "framework/optimizers/optimizers.h"
 
 static const sdlf_field fields[] = {

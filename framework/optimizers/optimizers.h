@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* The optimizer classes; one file each beside this one. */
+/* The optimizer classes; one file each beside this header. */
 #ifndef SDLF_FRAMEWORK_OPTIMIZERS_H
 #define SDLF_FRAMEWORK_OPTIMIZERS_H
 
 #include <sdlf/optimizer.h>
 
-/* Fields that several optimizers have, of an options struct with members of these names. */
+/* Fields common to several optimizers, for an options struct with members of these names. */
 #define OPTIMIZER_MOMENTUM(options, otherwise)                                                                         \
     {                                                                                                                  \
         .name = "momentum", .type = SDLF_FIELD_DOUBLE, .offset = offsetof(options, momentum), .maximum = 0.999999,     \

@@ -2,7 +2,7 @@
 /* rmsprop: steps divided by the running root mean square of the gradient (Tieleman and Hinton 2012).
  *
  *   g += weight_decay w;   v = rho v + (1 - rho) g^2;   u = g / (sqrt(v) + epsilon)
- *   with momentum b = momentum b + u and w -= rate b; without w -= rate u.   State: v, and b where there is
+ *   with momentum b = momentum b + u and w -= rate b; without, w -= rate u.   State: v, and b with
  *   momentum. */
 #include "framework/optimizers/optimizers.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* sgd: gradient descent with momentum (Polyak 1964) in its plain or Nesterov's form.
+/* sgd: gradient descent with momentum (Polyak 1964), plain or in Nesterov's form.
  *
  *   g += weight_decay w;   v = momentum v + g;   w -= rate (nesterov ? g + momentum v : v)
- *   State: v where there is momentum, none otherwise. */
+ *   State: v with momentum, none otherwise. */
 #include "framework/optimizers/optimizers.h"
 
 static const sdlf_field fields[] = {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Running a plan whose updates are of several batches. */
+/* Running a plan whose updates accumulate gradients over several batches. */
 #include "framework/plan/plan_internal.h"
 #include "framework/require.h"
 
-/* The first step that is no longer of forward and backward. */
+/* The first step after forward and backward. */
 static int first_update(const sdlf_plan *plan)
 {
     int first = plan->forward_steps;

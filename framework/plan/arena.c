@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The arena pass: workspaces, lifetimes, in-place operations, and one offset for every buffer in its space's arena.
+/* The memory planning pass: workspaces, lifetimes, in-place operations, and one offset for every buffer in its space.
  *
- * Buffers are placed from the largest to the smallest, each at the lowest offset where it overlaps nothing that lives
- * at the same time. (Y. Pisarchyk, J. Lee: Efficient memory management for deep neural net inference, 2020: greedy by
- * size.) */
+ * Buffers are placed from the largest to the smallest, each at the lowest offset where it overlaps no buffer that is
+ * live at the same time. (Y. Pisarchyk, J. Lee: Efficient memory management for deep neural net inference, 2020: greedy
+ * by size.) */
 #include "framework/plan/passes.h"
 
 #include <stddef.h>
@@ -12,7 +12,7 @@
 
 #include "framework/plan/first_fit.h"
 
-enum { ALIGNMENT = 128 }; /* a line of a GPU's cache; two of a processor's */
+enum { ALIGNMENT = 128 }; /* one cache line of a GPU; two of a CPU */
 
 static int64_t round_up(int64_t bytes)
 {
@@ -39,9 +39,9 @@ static bool is_alike(const sdlf_tensor *a, const sdlf_tensor *b)
            memcmp(a->stride, b->stride, (size_t)a->shape.rank * sizeof *a->stride) == 0;
 }
 
-/* Do both steps compute the same but of other data, with the same constants? Then they share what is prepacked, as the
- * steps of a recurrent network do. Options are compared byte by byte, the rest of their union too: where that is not zero,
- * equal steps may count as different, and prepack apart. */
+/* True if both steps are the same operation on other data with the same constants: they then share prepacked operands,
+ * as the steps of a recurrent network do. Options are compared byte by byte, including the rest of their union: if that
+ * is not zero, equal steps may count as different, and prepack separately. */
 static bool shares_prepared(const sdlf_plan *plan, const plan_step *first, const plan_step *second)
 {
     const sdlf_operation *a = &first->operation, *b = &second->operation;
@@ -57,7 +57,7 @@ static bool shares_prepared(const sdlf_plan *plan, const plan_step *first, const
     return same;
 }
 
-/* The first of the operands that the operation could have prepacked: weights in inference, sparse matrices always. 0:
+/* The first of the operands that the operation can have prepacked: weights in inference, sparse matrices always. 0:
  * there is none, or steps change one of them. */
 static int packed_buffer(const sdlf_plan *plan, const sdlf_operation *operation)
 {
@@ -72,8 +72,8 @@ static int packed_buffer(const sdlf_plan *plan, const sdlf_operation *operation)
     return first;
 }
 
-/* What no step changes is prepacked once, where its calculator wants that. `before` has for every buffer the last step,
- * counted from 1, that prepacked something of it. */
+/* Prepacks operands that no step changes, once, if the calculator requests it. `before` has for every buffer the last
+ * step, counted from 1, that prepacked an operand of it. */
 static sdlf_status add_prepared(sdlf_plan *plan, int index, int *before)
 {
     plan_step *step = &plan->steps[index];
@@ -83,7 +83,7 @@ static sdlf_status add_prepared(sdlf_plan *plan, int index, int *before)
     if (bytes <= 0) return SDLF_OK;
     int *last = &before[from];
     bool host = plan_is_host_space(
-        plan, plan_space_of(plan, step->calculator)); /* a device's kernels may keep counters there */
+        plan, plan_space_of(plan, step->calculator)); /* a device's kernels may keep counters in it */
     if (host && *last > 0 && shares_prepared(plan, &plan->steps[*last - 1], step)) {
         operation->prepared = plan->steps[*last - 1].operation.prepared;
         return SDLF_OK;
@@ -128,18 +128,18 @@ static void find_lifetimes(sdlf_plan *plan)
         use(plan, &op->workspace, i);
         use(plan, &op->prepared, i);
     }
-    use(plan, &plan->feed.shuffle.workspace, 0); /* before the first step, when nothing lives that may be overwritten */
+    use(plan, &plan->feed.shuffle.workspace, 0); /* before the first step, when nothing is live that it could damage */
     for (int i = 1; i < plan->buffer_count; i++) {
         plan_buffer *buffer = &plan->buffers[i];
         if (buffer->first_use < 0 && buffer->kind != BUFFER_PINNED) continue;
         if (buffer->first_use >= 0 && buffer->kind == BUFFER_ARENA && !plan->options.keep_activations) continue;
-        buffer->first_use = 0; /* keeps its place for the whole plan */
+        buffer->first_use = 0; /* keeps its offset for the whole plan */
         buffer->last_use = plan->step_count;
     }
 }
 
-/* Of steps that a calculator may compute in one launch none is known to end before another begins: what one of them
- * uses must not lie where another one writes. */
+/* Extends lifetimes over steps that a calculator may run in one launch, as none of them is known to end before another
+ * begins: the buffers of one must not overlap the outputs of another. */
 static void outlast_joined_steps(sdlf_plan *plan)
 {
     for (int i = 1; i < plan->buffer_count; i++) {
@@ -150,8 +150,8 @@ static void outlast_joined_steps(sdlf_plan *plan)
     }
 }
 
-/* Does the buffer need a place in an arena? A parameter in the host's memory, as float32, is the model's own, and a
- * feed's data there are the caller's. */
+/* True if the buffer needs a place in an arena. A float32 parameter in host memory is the model's own, and a feed's
+ * data there are the caller's. */
 static bool needs_arena(const sdlf_plan *plan, const plan_buffer *buffer)
 {
     if (buffer->first_use < 0 || buffer->space < 0 || buffer->alias >= 0) return false;
@@ -163,7 +163,7 @@ static bool needs_arena(const sdlf_plan *plan, const plan_buffer *buffer)
     if (kept && host && original && buffer->dtype == SDLF_FLOAT32) return false;
     if (plan->options.reuse == NULL || host) return true;
     const plan_buffer *reused = plan_reused_buffer(plan, buffer);
-    return reused != NULL && plan_is_passing_copy(plan->options.reuse, reused); /* no use to anybody else */
+    return reused != NULL && plan_is_passing_copy(plan->options.reuse, reused); /* not available to other plans */
 }
 
 static bool same_strides(const sdlf_tensor *a, const sdlf_tensor *b)
@@ -180,7 +180,7 @@ static bool is_same_part(const sdlf_tensor *a, const sdlf_tensor *b)
     return same;
 }
 
-/* Is operand `i`'s buffer another operand too, which may not alias the result, or reads it in another order? */
+/* True if operand `i`'s buffer is also another operand, which may not alias the result or reads it in other order. */
 static bool is_read_elsewhere(const sdlf_operation *op, int i)
 {
     unsigned may_alias = sdlf_operation_type(op)->may_alias;
@@ -191,7 +191,7 @@ static bool is_read_elsewhere(const sdlf_operation *op, int i)
     return false;
 }
 
-/* y may take x's memory where the operation allows it, x is not needed afterwards, and both fill their buffers. */
+/* Aliases y to x if the operation allows it, x is dead afterwards, and both fill their buffers. */
 static void reuse_in_place(sdlf_plan *plan, int index)
 {
     const sdlf_operation *op = &plan->steps[index].operation;
@@ -216,7 +216,7 @@ static void reuse_in_place(sdlf_plan *plan, int index)
     }
 }
 
-/* Sort keys carry their buffer's index, so that the order is the same everywhere. */
+/* Sort keys include the buffer index, for a deterministic order. */
 typedef struct arena_block {
     int64_t bytes;
     int buffer;
@@ -229,7 +229,7 @@ static int larger_first(const void *a, const void *b)
     return x->buffer - y->buffer;
 }
 
-/* Add up what a block takes of its space. */
+/* Adds a block to the totals of its space. */
 static sdlf_status count_block(plan_space *space, int64_t offset, int64_t bytes)
 {
     if (offset > INT64_MAX / 2 - bytes || space->unshared > INT64_MAX / 2 - bytes)
@@ -239,7 +239,7 @@ static sdlf_status count_block(plan_space *space, int64_t offset, int64_t bytes)
     return SDLF_OK;
 }
 
-/* Offsets for all blocks of one space, the largest first. */
+/* Computes the offsets of all blocks of one space, the largest first. */
 static sdlf_status place_blocks(sdlf_plan *plan, int space, const arena_block *blocks, int count)
 {
     first_fit *fit = first_fit_create(plan->step_count + 1);
@@ -255,7 +255,7 @@ static sdlf_status place_blocks(sdlf_plan *plan, int space, const arena_block *b
     return status;
 }
 
-/* What each step finds in use: sums of what begins and ends. */
+/* Computes the live bytes at each step, as prefix sums of allocations and releases. */
 static void count_live(sdlf_plan *plan, const arena_block *blocks, int count)
 {
     int64_t live = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Racing algorithms. Operands are filled with random numbers: zeros would be quicker on hardware that saves power by
+/* Autotuning. Operands are filled with random values: zeros would run faster on hardware that saves power on
  * them. */
 #include "framework/plan/autotune.h"
 
@@ -10,11 +10,11 @@
 enum { SAMPLES = 5, MOST_REPEATS = 50 };
 
 static const double SAMPLE_SECONDS =
-    0.002; /* short operations are repeated for so long, so that the clock can see them */
+    0.002; /* short operations are repeated for this long, for the clock's resolution */
 static const double LIMIT_SECONDS = 0.1;
-static const double HOPELESS = 3; /* times slower than the best: one run is enough to know */
+static const double HOPELESS = 3; /* times slower than the best: one run is enough */
 
-/* Numbers in [-1, 1), or zeros where the calculator does not draw this type; unchanged where it does neither. */
+/* Fills with values in [-1, 1), or zeros if the calculator cannot draw this type; unchanged if it supports neither. */
 static sdlf_status fill(sdlf_calculator *calculator, sdlf_tensor tensor, int index)
 {
     tensor = sdlf_tensor_view(tensor.dtype, sdlf_shape(sdlf_tensor_count(&tensor)), tensor.data);
@@ -50,8 +50,8 @@ static sdlf_status run_times(sdlf_calculator *calculator, const sdlf_operation *
     return status;
 }
 
-/* Seconds of `repeats` runs, from a calculator that has nothing to do until it has nothing to do again. Recorded ones
- * are what a plan replays. */
+/* Seconds for `repeats` runs, from an idle calculator until it is idle again. Recorded runs are what a plan
+ * replays. */
 static sdlf_status clock_runs(sdlf_calculator *calculator, const sdlf_operation *operation, int repeats,
                               void *recording, double *seconds)
 {
@@ -80,7 +80,7 @@ static sdlf_status time_algorithm(sdlf_calculator *calculator, const sdlf_operat
 {
     double samples[SAMPLES], total = 0, first = 0;
     void *recording = NULL;
-    sdlf_status status = clock_runs(calculator, operation, 1, NULL, &first); /* warms up */
+    sdlf_status status = clock_runs(calculator, operation, 1, NULL, &first); /* warm-up */
     if (status == SDLF_OK) status = clock_runs(calculator, operation, 1, NULL, &first);
     *seconds = first;
     if (status != SDLF_OK || (best > 0 && first > HOPELESS * best && first > SAMPLE_SECONDS)) return status;
@@ -98,7 +98,7 @@ static sdlf_status time_algorithm(sdlf_calculator *calculator, const sdlf_operat
     return SDLF_OK;
 }
 
-/* Bytes for the time of a try, as an operand of the operation. */
+/* Allocates temporary bytes for an operand of the operation. */
 static sdlf_status take_bytes(sdlf_calculator *calculator, int64_t bytes, sdlf_tensor *tensor)
 {
     void *memory = NULL;
@@ -108,7 +108,7 @@ static sdlf_status take_bytes(sdlf_calculator *calculator, int64_t bytes, sdlf_t
     return status;
 }
 
-/* With weights prepacked, if they may be, and a workspace. *ran: there was memory for them. */
+/* Times it with weights prepacked, if allowed, and a workspace. *ran: there was enough memory. */
 static sdlf_status try_algorithm(sdlf_calculator *calculator, sdlf_operation operation, bool may_use_nhwc, double best,
                                  double *seconds, bool *ran)
 {

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* A race: the algorithms of one operation against each other, outside of any plan's memory. */
+/* Autotuning: times the algorithms for one operation against each other, outside any plan's memory. */
 #ifndef SDLF_FRAMEWORK_PLAN_AUTOTUNE_H
 #define SDLF_FRAMEWORK_PLAN_AUTOTUNE_H
 
 #include <sdlf/calculator.h>
 
-enum { RACE_MOST = 16 }; /* algorithms that take part */
+enum { RACE_MOST = 16 }; /* algorithms timed at most */
 
 typedef struct autotune_result {
-    int algorithm; /* the fastest; 0 where none could run */
-    int count;     /* that ran, in the order of the calculator's list */
+    int algorithm; /* the fastest; 0 if none could run */
+    int count;     /* algorithms that ran, in the order of the calculator's list */
     int ran[RACE_MOST];
     double seconds[RACE_MOST];
 } autotune_result;
 
-/* Time every algorithm but "auto" that takes the operation (with `may_use_nhwc` also those that take it with
- * activations channels last, and with weights prepacked), whose operands have shapes and no memory: once to warm up,
- * then the median of up to 5 samples, a tenth of a second in all. One that needs more memory than there is does not
- * take part. Errors: those of the device; SDLF_ERROR_MEMORY for the operands themselves. */
+/* Times every algorithm except "auto" that supports the operation (with `may_use_nhwc`, also those that support it with
+ * channels-last activations, and with prepacked weights). The operands have shapes and no memory. One warm-up run, then
+ * the median of up to 5 samples, a tenth of a second in all. An algorithm that needs more memory than is available is
+ * skipped. Errors: those of the device; SDLF_ERROR_MEMORY for the operands themselves. */
 sdlf_status autotune_run(autotune_result *result, sdlf_calculator *calculator, const sdlf_operation *operation,
                          bool may_use_nhwc);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The binding pass: arenas are allocated, every operand gets its address, parameters and constants are loaded. */
+/* The binding pass: allocates arenas, gives every operand its address, and loads parameters and constants. */
 #include "framework/plan/passes.h"
 
 #include <sdlf/machine.h>
@@ -25,7 +25,7 @@ static sdlf_status allocate_arena(sdlf_plan *plan, plan_space *space)
                              (long long)plan->options.batch, (double)space->bytes / 1e6, space->name);
 }
 
-/* The largest of what lies in the arenas of the host; 0: nothing does. */
+/* The largest buffer in the host's arenas; 0: there is none. */
 static int largest_buffer(const sdlf_plan *plan)
 {
     int largest = 0;
@@ -37,8 +37,8 @@ static int largest_buffer(const sdlf_plan *plan)
     return largest;
 }
 
-/* Of the host's memory; a device's is its own to refuse. Where there is not enough, the message says what takes most of
- * it. */
+/* Checks host memory; a device's allocator reports its own shortage. If there is not enough, the message names the
+ * largest buffer. */
 static sdlf_status check_memory(const sdlf_plan *plan)
 {
     int64_t bytes = 0;
@@ -59,7 +59,7 @@ static sdlf_status check_memory(const sdlf_plan *plan)
     return status;
 }
 
-/* One in each space at the most. */
+/* Lists the control buffers: at most one of each control per space. */
 static void list_controls(sdlf_plan *plan)
 {
     for (int i = 1; i < plan->buffer_count; i++) {
@@ -74,7 +74,7 @@ static sdlf_status bind_buffer(sdlf_plan *plan, plan_buffer *buffer)
         buffer->memory = (char *)plan->spaces[buffer->space].arena + buffer->offset;
         return SDLF_OK;
     }
-    if (buffer->raw) return SDLF_OK; /* is read when it is wanted */
+    if (buffer->raw) return SDLF_OK; /* read on demand */
     if (buffer->kind == BUFFER_DATA && plan_is_host_space(plan, buffer->space)) {
         buffer->memory = plan_data(plan, buffer->data)->data;
         return SDLF_OK;
@@ -122,7 +122,7 @@ static void bind_steps(sdlf_plan *plan)
     if (plan->feed.present) bind_operation(plan, &plan->feed.shuffle);
 }
 
-/* A feed's data and constants go to the devices that hold a copy of their own, once. */
+/* Uploads a feed's data and constants, once, to the devices that hold a copy. */
 static sdlf_status load_data(sdlf_plan *plan)
 {
     sdlf_status status = SDLF_OK;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What buffers hold, in words: listings say it of the copies between memory spaces. */
+/* Descriptions of buffer contents, for the copies between memory spaces in listings. */
 #include "framework/plan/passes.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 #include "framework/input_layer.h"
 
-/* What was said first holds. */
+/* The first description of a buffer is kept. */
 static void say(plan_words *words, const sdlf_tensor *tensor, const char *what, const char *name)
 {
     if (!sdlf_tensor_present(tensor) || words[tensor->buffer].name != NULL) return;
@@ -30,7 +30,7 @@ static void name_kept(const sdlf_plan *plan, plan_words *words)
     say(words, &plan->feed.index, "the ", "batch's indices");
 }
 
-/* Outputs come first: a view has the memory of the layer that computes it. */
+/* Layer outputs come first: a view shares the memory of the layer that computes it. */
 static void name_values(const sdlf_plan *plan, plan_words *words)
 {
     for (int i = 0; i < plan->node_count; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Buffers, steps and the questions that the passes ask about them. */
+/* Buffers, steps and the queries that passes make about them. */
 #include "framework/plan/passes.h"
 
 #include <stdlib.h>
@@ -36,7 +36,7 @@ sdlf_status plan_new_tensor(sdlf_plan *plan, buffer_kind kind, sdlf_dtype dtype,
 {
     *tensor = sdlf_tensor_view(dtype, shape, NULL);
     int64_t count = sdlf_shape_count(shape);
-    if (count < 0 || count > INT64_MAX / 16) /* room for rounding */
+    if (count < 0 || count > INT64_MAX / 16) /* leaves headroom for rounding up */
         return sdlf_fail(SDLF_ERROR_SHAPE, "a tensor of shape %s has too many elements", sdlf_shape_print(shape).text);
     tensor->buffer = plan_new_buffer(plan, kind, dtype, count * (int64_t)sdlf_dtype_size(dtype));
     if (tensor->buffer == 0) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory for its list of buffers");
@@ -134,7 +134,7 @@ bool plan_output_is_updated(const sdlf_operation *operation, int i)
     return type->out[i].updated;
 }
 
-/* The cheap question comes first: operands that are absent have buffer 0. */
+/* The cheap test comes first: absent operands have buffer 0. */
 bool plan_step_moves(const plan_step *step)
 {
     return step->phase == SDLF_PHASE_COPY || step->phase == SDLF_PHASE_COMMUNICATE;
@@ -181,7 +181,7 @@ bool plan_permutes_buffer(const sdlf_plan *plan, const sdlf_tensor *tensor)
     return tensor->offset == 0 && next == count && sdlf_tensor_bytes(tensor) == plan->buffers[tensor->buffer].bytes;
 }
 
-/* The node that stands for a node's group: the first of them. Ways to it are halved as they are walked. */
+/* The first node of a node's group (union-find with path halving). */
 static int group_of(sdlf_plan *plan, int node)
 {
     plan_node *nodes = plan->nodes;

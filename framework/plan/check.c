@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The check pass: every step's calculator must have a kernel that takes it. Sets the cost of each, and the algorithms
- * that were asked for. */
+/* The check pass: every step's calculator must have a kernel that supports it. Sets the cost of each, and the requested
+ * algorithms. */
 #include "framework/plan/passes.h"
 
 #include <stdio.h>
@@ -8,12 +8,12 @@
 
 #include <sdlf/suggest.h>
 
-/* What the options request of a class of kinds, under the kind that has all of its algorithms' names. */
+/* The algorithm that the options request for a class of kinds, under the kind that lists all its algorithms' names. */
 typedef struct request {
     const char *wanted; /* "NAME" or "CALCULATOR:NAME"; NULL: nothing is requested */
     sdlf_operation_kind kind;
     const char *what;
-    bool strict; /* operations that cannot be had so are an error: nobody would know what was timed */
+    bool strict; /* unsupported operations are an error: the timing would be meaningless otherwise */
 } request;
 
 static request request_for(const sdlf_plan *plan, sdlf_algorithm_request which)
@@ -30,7 +30,7 @@ const char *plan_requested_algorithm(const sdlf_plan *plan, sdlf_operation_kind 
     return request_for(plan, sdlf_operation_class_of(kind)->request).wanted;
 }
 
-/* The name of the algorithm; NULL: nothing is asked of this calculator. */
+/* The name of the algorithm; NULL: none is requested for this calculator. */
 static const char *name_for(const request *r, const sdlf_calculator_class *type)
 {
     const char *colon = r->wanted != NULL ? strchr(r->wanted, ':') : NULL;
@@ -39,7 +39,7 @@ static const char *name_for(const request *r, const sdlf_calculator_class *type)
     return strlen(type->name) == length && strncmp(type->name, r->wanted, length) == 0 ? colon + 1 : NULL;
 }
 
-/* -1: the calculator has none of that name. */
+/* -1: the calculator has no algorithm of that name. */
 static int index_of(const sdlf_calculator_class *type, sdlf_operation_kind kind, const char *name)
 {
     const char *const *names = type->kernel[kind].algorithms;
@@ -64,7 +64,7 @@ static sdlf_status no_such(const request *r, const sdlf_calculator_class *type)
                      sdlf_suggestion_print(&near).text, known);
 }
 
-/* An operation takes the algorithm that was requested, where its calculator has that and it takes the operation. */
+/* Sets the requested algorithm, if the operation's calculator has it and it supports the operation. */
 static sdlf_status choose_algorithm(const sdlf_plan *plan, plan_step *step)
 {
     sdlf_operation *op = &step->operation;
@@ -74,7 +74,7 @@ static sdlf_status choose_algorithm(const sdlf_plan *plan, plan_step *step)
     if (name == NULL) return SDLF_OK;
     int index = index_of(type, op->kind, name);
     if (index < 0) return op->kind == r.kind ? no_such(&r, type) : SDLF_OK; /* a backward pass may have fewer of them */
-    op->algorithm = index; /* where it takes the operation: one may be for 1x1 windows only, say */
+    op->algorithm = index; /* if supported: one may require 1x1 windows, for example */
     if (sdlf_calculator_supports(step->calculator, op)) return SDLF_OK;
     op->algorithm = 0;
     if (!r.strict) return SDLF_OK;
@@ -83,8 +83,8 @@ static sdlf_status choose_algorithm(const sdlf_plan *plan, plan_step *step)
                      sdlf_shape_print(op->in[1].shape).text);
 }
 
-/* The algorithm that was requested is one of a calculator that computes here, and of the one that it names: also where
- * no operation of this plan has the choice, all being fused, say. */
+/* Checks that the requested algorithm belongs to a calculator that computes here, and to the one it names: even if no
+ * operation of this plan has the choice, for example because all are fused. */
 static sdlf_status check_request(const sdlf_plan *plan, request r)
 {
     const sdlf_calculator_class *meant = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The choosing pass: operations whose calculator offers several algorithms take the one that the plan's choices name;
- * what they do not name yet is raced and added. Without choices, calculators follow their own rules. */
+/* The algorithm selection pass: operations whose calculator offers several algorithms use the one that the plan's
+ * choices name; others are autotuned and added. Without choices, calculators use their own heuristics. */
 #include "framework/plan/passes.h"
 
 #include <stdarg.h>
@@ -28,7 +28,7 @@ static void append(line *l, const char *format, ...)
     if (l->used >= sizeof l->text) l->used = sizeof l->text - 1;
 }
 
-/* " x 1,3,32,32 w 8,3,3,3 bias 8": what is there, under the names of its kind. */
+/* " x 1,3,32,32 w 8,3,3,3 bias 8": the operands present, under the names of their kind. */
 static void append_operands(line *l, const sdlf_operand *names, const sdlf_tensor *tensors)
 {
     for (int i = 0; names[i].name != NULL; i++) {
@@ -39,7 +39,7 @@ static void append_operands(line *l, const sdlf_operand *names, const sdlf_tenso
     }
 }
 
-/* The operation in one line; false for kinds that do not say what their options are. */
+/* Describes the operation in one line; false for kinds that cannot print their options. */
 static bool describe(line *l, const sdlf_operation *op)
 {
     const sdlf_operation_class *type = sdlf_operation_type(op);
@@ -56,7 +56,7 @@ static bool describe(line *l, const sdlf_operation *op)
     return true;
 }
 
-/* Does the algorithm that the operation names take it, as it is or channels last? */
+/* True if the operation's algorithm supports it, in its present layout or channels last. */
 static bool is_taken(const plan_step *step, const sdlf_operation *operation, bool may_use_nhwc)
 {
     sdlf_operation nhwc = sdlf_operation_channels_last(operation);
@@ -64,7 +64,7 @@ static bool is_taken(const plan_step *step, const sdlf_operation *operation, boo
            (may_use_nhwc && sdlf_calculator_supports(step->calculator, &nhwc));
 }
 
-/* The index of an algorithm that takes the operation; 0: there is none of that name. */
+/* The index of the algorithm of that name if it supports the operation; 0: none. */
 static int algorithm_named(const plan_step *step, const char *name, bool may_use_nhwc)
 {
     const char *const *names = sdlf_calculator_slot(step->calculator, &step->operation)->algorithms;
@@ -83,7 +83,7 @@ static sdlf_status race(sdlf_choices *choices, plan_step *step, bool may_use_nhw
     autotune_result result;
     sdlf_status status = autotune_run(&result, step->calculator, &step->operation, may_use_nhwc);
     if (status != SDLF_OK) return sdlf_fail_context(status, "racing %s", operation);
-    if (result.algorithm == 0) return SDLF_OK; /* no memory for any: the calculator's own rule it is */
+    if (result.algorithm == 0) return SDLF_OK; /* no memory for any: use the calculator's own rule */
     line times = {.used = 0};
     for (int i = 0; i < result.count; i++)
         append(&times, "%s%s %.1f us", i > 0 ? ", " : "", names[result.ran[i]], result.seconds[i] * 1e6);
@@ -113,11 +113,11 @@ sdlf_status plan_choose(sdlf_plan *plan)
     for (int i = 0; i < plan->step_count && status == SDLF_OK; i++) {
         plan_step *step = &plan->steps[i];
         const sdlf_kernel_slot *slot = sdlf_calculator_slot(step->calculator, &step->operation);
-        if (slot->algorithms == NULL || step->operation.algorithm != 0) continue; /* 0: nobody asked for one */
+        if (slot->algorithms == NULL || step->operation.algorithm != 0) continue; /* 0: none was requested */
         bool may_use_nhwc = layout_uses_nhwc(votes, step->calculator);
         bool last = may_use_nhwc && sdlf_calculator_likes_channels_last(step->calculator, &step->operation);
         if (may_use_nhwc && slot->likes_channels_last != NULL && plan->options.mode == SDLF_TRAIN)
-            continue; /* all are channels last, or none: one that stays row-major could undo it */
+            continue; /* all are channels last, or none: a row-major one could undo it */
         const sdlf_layer *layer = plan->nodes[step->node].layer;
         status = sdlf_fail_context(choose(choices, step, last), "layer '%s' (%s)", layer->name, layer->type->name);
     }

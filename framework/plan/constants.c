@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Constant inputs: host tensors that a plan reads where they lie, and that devices get a copy of, once. */
+/* Constant inputs: host tensors that a plan reads in place, and that are copied to devices once. */
 #include "framework/plan/passes.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Running a plan: its steps in order, and data in and out. Nothing here allocates. */
+/* Running a plan: executing its steps in order, and data transfer. Nothing here allocates. */
 #include "framework/plan/plan_internal.h"
 
 #include <inttypes.h>
@@ -19,11 +19,11 @@ static sdlf_status run_copy(sdlf_plan *plan, const plan_step *step)
         plan->spaces[plan->buffers[to->buffer].space].uploading = true;
         return type->queues->upload(step->calculator, SDLF_QUEUE_COMPUTE, to->data, from->data, bytes);
     }
-    plan->spaces[plan->buffers[from->buffer].space].uploading = false; /* a download waits for all that is queued */
+    plan->spaces[plan->buffers[from->buffer].space].uploading = false; /* a download waits for all queued work */
     return type->download(step->calculator, to->data, from->data, bytes);
 }
 
-/* A bucket's gradients, added over all ranks while the plan goes on. */
+/* Starts a bucket's collective over all ranks, which runs asynchronously, or waits for it. */
 static sdlf_status run_sum(sdlf_plan *plan, const plan_step *step)
 {
     const sdlf_tensor *bucket = &step->operation.out[0];
@@ -35,7 +35,7 @@ static sdlf_status run_sum(sdlf_plan *plan, const plan_step *step)
                                                                            &plan->tickets[step->bucket]);
 }
 
-/* The host may change what queued copies have yet to read. */
+/* Waits first for queued copies that still read host memory, which the kernel may change. */
 static sdlf_status run_kernel(sdlf_plan *plan, const plan_step *step)
 {
     if (plan->pin_count > 0 && sdlf_calculator_is_on_host(step->calculator)) {
@@ -78,7 +78,7 @@ int plan_count_offered(const sdlf_plan *plan, int first, int last)
     return count;
 }
 
-/* As many of the steps [first, last) as their calculator puts together; *done is 0 where that is none. */
+/* Runs as many of the steps [first, last) as their calculator fuses; *done is 0 if it fuses none. */
 static sdlf_status run_together(const sdlf_plan *plan, int first, int last, int *done)
 {
     const sdlf_operation *operations[PLAN_ALIKE];
@@ -108,7 +108,7 @@ sdlf_status plan_run_steps(sdlf_plan *plan, int first, int last)
 sdlf_status sdlf_plan_forward(sdlf_plan *plan)
 {
     SDLF_REQUIRE(plan);
-    if (plan->feed.present) /* its first step would take a batch that no training step sees */
+    if (plan->feed.present) /* its first step would consume a batch that no training step sees */
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "a plan with a feed runs the steps of an epoch: sdlf_plan_run");
     sdlf_status status = plan_check_weights(plan);
     if (status != SDLF_OK) return status;
@@ -172,7 +172,7 @@ static sdlf_status bind_tensor(const sdlf_plan *plan, sdlf_tensor tensor, const 
                                sdlf_binding *binding)
 {
     const plan_buffer *buffer = &plan->buffers[tensor.buffer];
-    if (sdlf_tensor_present(&tensor) && sdlf_tensor_count(&tensor) == 0) { /* a value without elements: no memory */
+    if (sdlf_tensor_present(&tensor) && sdlf_tensor_count(&tensor) == 0) { /* an empty tensor: no memory */
         *binding = (sdlf_binding){.tensor = tensor, .calculator = plan->options.forward};
         return SDLF_OK;
     }
@@ -212,7 +212,7 @@ sdlf_status sdlf_plan_output(sdlf_plan *plan, const char *name, sdlf_binding *bi
     return sdlf_fail(SDLF_ERROR_ARGUMENT, "network '%s' has no output '%s'", plan->model->name, name);
 }
 
-/* Is that what the caller's memory holds? */
+/* Checks that the caller's memory holds that type and size. */
 static sdlf_status check_given(const sdlf_tensor *tensor, const char *what, const char *name, sdlf_dtype dtype,
                                int64_t bytes)
 {
@@ -222,7 +222,7 @@ static sdlf_status check_given(const sdlf_tensor *tensor, const char *what, cons
                      sdlf_dtype_name(dtype), bytes);
 }
 
-/* The input, if `bytes` of that type may be written to it. */
+/* Finds the input, if `bytes` of that type may be written to it. */
 static sdlf_status find_written(sdlf_plan *plan, const char *input, sdlf_dtype dtype, int64_t bytes,
                                 sdlf_binding *binding)
 {
@@ -261,7 +261,7 @@ sdlf_status sdlf_plan_write_device(sdlf_plan *plan, const char *input, const voi
                          calculator != NULL ? calculator->space : SDLF_HOST_SPACE);
     status = calculator->type->copy_from_device(calculator, binding.tensor.data, memory, bytes);
     if (status != SDLF_OK || !plan_has_index_bounds(plan, input)) return status;
-    void *host = sdlf_heap_allocate(bytes); /* indices are looked at, which only the host does */
+    void *host = sdlf_heap_allocate(bytes); /* indices are checked, which only the host does */
     if (host == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "input '%s': out of memory", input);
     status = calculator->type->download(calculator, host, binding.tensor.data, bytes);
     if (status == SDLF_OK) status = plan_check_indices(plan, input, &binding.tensor, host);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Weights of integers, found and worked out. See integer_weights.h. */
+/* Integer weights: detection and computation. See integer_weights.h. */
 #include "framework/plan/integer_weights.h"
 
 #include <math.h>
@@ -8,18 +8,18 @@
 
 #include "framework/plan/passes.h"
 
-/* To the nearest; ties do not matter, and numbers are small. */
+/* Rounds to nearest; ties do not matter, and values are small. */
 static inline double nearest(double x)
 {
-    const double whole = 6755399441055744; /* 1.5 2^52: behind it there are no bits below 1 */
+    const double whole = 6755399441055744; /* 1.5 2^52: at this magnitude there are no bits below 1 */
     return x + whole - whole;
 }
 
-/* Is each weight an integer of [-128, 127] times the scale, except for `error` of its size? 0: exactly so, rounded to
- * float32. */
+/* True if each weight is an integer of [-128, 127] times the scale, to within a relative `error`. 0: exactly, after
+ * rounding to float32. */
 static bool are_multiples(const float *weight, int64_t count, double scale, double error)
 {
-    enum { BLOCK = 64 }; /* weights that are looked at before it ends early: a loop that never does goes in vectors */
+    enum { BLOCK = 64 }; /* weights tested between early exits: the loop over a block vectorises */
     double inverse = 1 / scale;
     bool all = true;
     for (int64_t first = 0; first < count && all; first += BLOCK) {
@@ -34,11 +34,11 @@ static bool are_multiples(const float *weight, int64_t count, double scale, doub
     return all;
 }
 
-/* The same, exactly, of a scale that float32 holds: products of a small integer and it are rounded as they were. */
+/* The same, exactly, for a float32 scale: products of a small integer and the scale round to the given weights. */
 static bool are_products(const float *weight, int64_t count, float scale)
 {
     enum { BLOCK = 64 };
-    const float whole_only = 12582912, inverse = 1 / scale; /* 1.5 2^23: behind it there are no bits below 1 */
+    const float whole_only = 12582912, inverse = 1 / scale; /* 1.5 2^23: at this magnitude there are no bits below 1 */
     bool all = scale > 0 && inverse < HUGE_VALF;
     for (int64_t first = 0; first < count && all; first += BLOCK) {
         int64_t last = first + BLOCK < count ? first + BLOCK : count;
@@ -52,8 +52,8 @@ static bool are_products(const float *weight, int64_t count, float scale)
     return all;
 }
 
-/* The largest weight is 127 or 128 times the scale, as it is where each filter has its own: what that makes of it is at
- * most a unit of its last place off. */
+/* Tries the usual case of per-filter scales, where the largest weight is 127 or 128 times the scale: the result is off
+ * by at most one unit in the last place. */
 static bool find_usual_scale(const float *weight, int64_t count, float largest, double *scale)
 {
     for (int whole = 127; whole <= 128; whole++) {
@@ -73,7 +73,7 @@ static inline double larger(double a, double b)
 
 static double largest_size(const float *weight, int64_t count)
 {
-    enum { LANES = 8 }; /* side by side, or each comparison waits for the one before */
+    enum { LANES = 8 }; /* independent lanes, as a single one would serialise the comparisons */
     float largest[LANES] = {0};
     for (int64_t i = 0; i < count; i++) {
         float size = fabsf(weight[i]);
@@ -83,8 +83,8 @@ static double largest_size(const float *weight, int64_t count)
     return (double)largest[0];
 }
 
-/* The scale is within a few roundings of the one that weights were made with. Each product says between which numbers
- * that lies, half a unit of its last place to either side; together they leave few of float32. */
+/* The scale is within a few roundings of the original one. Each product bounds it to an interval of half a unit in the
+ * last place to either side; their intersection leaves few float32 values. */
 static double refine(const float *weight, int64_t count, double scale)
 {
     double low = 0, high = HUGE_VAL, inverse = 1 / scale;
@@ -94,7 +94,7 @@ static double refine(const float *weight, int64_t count, double scale)
         if (whole < 1) continue;
         uint32_t bits;
         memcpy(&bits, &product, sizeof bits);
-        bits++; /* the next larger one */
+        bits++; /* the next larger value */
         memcpy(&next, &bits, sizeof next);
         double half = ((double)next - (double)product) / 2;
         low = larger(low, ((double)product - half) / whole);
@@ -106,7 +106,7 @@ static double refine(const float *weight, int64_t count, double scale)
 
 bool plan_find_scale(const float *weight, int64_t count, double *scale)
 {
-    const double error = 4e-7; /* three roundings: of the product, of the scale as it is found, of the inverse */
+    const double error = 4e-7; /* three roundings: of the product, of the estimated scale, of the inverse */
     if (*scale > 0 && (double)(float)*scale == *scale && are_products(weight, count, (float)*scale)) return true;
     if (*scale > 0 && are_multiples(weight, count, *scale, 0)) return true;
     double largest = largest_size(weight, count);
@@ -143,7 +143,7 @@ bool plan_find_largest_scale(const float *weight, int64_t count, double *scale, 
         }
         return true;
     }
-    return are_multiples(weight, count, 1, 0); /* zeros, and nothing that is no number */
+    return are_multiples(weight, count, 1, 0); /* zeros, and no NaN */
 }
 
 sdlf_status plan_filters_open(plan_filters *f, const plan_integers *w, const float *weight)
@@ -194,13 +194,13 @@ static sdlf_status load_filter(sdlf_plan *plan, const plan_integers *w, const fl
 
 bool plan_find_bias_sum(float bias, double scale, int32_t *sum)
 {
-    const double most = 1 << 30; /* as much is left for the products that are added to it */
+    const double most = 1 << 30; /* leaves as much for the products that are added to it */
     double found = rint((double)bias / scale);
     *sum = fabs(found) <= most ? (int32_t)found : 0;
     return fabs(found) <= most;
 }
 
-/* The sum that the bias of filter k adds. */
+/* The bias of filter k in units of its scale, as an integer. */
 static sdlf_status bias_sum(const sdlf_plan *plan, const plan_integers *w, int64_t k, double scale, int32_t *sum)
 {
     const sdlf_parameter *bias = &plan->model->parameters[w->bias];

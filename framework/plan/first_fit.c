@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Placing blocks in memory and time. See first_fit.h. */
+/* First-fit placement of blocks in memory and time. See first_fit.h. */
 #include "framework/plan/first_fit.h"
 
 #include <stdlib.h>
@@ -9,14 +9,14 @@ typedef struct span {
     int64_t begin, end;
 } span;
 
-/* Spans in order; there is a gap between any two. */
+/* Spans in order, with a gap between any two. */
 typedef struct span_set {
     span *spans;
     int count, capacity;
 } span_set;
 
-/* A stretch of time: what is taken throughout it by blocks that do not take more than it, and what blocks of the
- * stretches below take. */
+/* An interval of time: spans of blocks whose lifetime decomposes into this interval, and spans of blocks stored in the
+ * intervals below. */
 typedef struct stretch {
     span_set throughout, below;
 } stretch;
@@ -27,8 +27,8 @@ struct first_fit {
     stretch *tree; /* tree[1] is all time; tree[i] is halved into tree[2 i] and tree[2 i + 1] */
     int times;     /* a power of 2 */
     int64_t looks;
-    /* what a block must not overlap: two sets for each stretch on the way to its own, of which there are four a
-     * level */
+    /* the spans that a block must not overlap: two sets for each interval on the path to its own, of which there are
+     * four per level */
     const span_set *asked[MOST_SETS];
     int asked_count;
 };
@@ -61,7 +61,7 @@ int64_t first_fit_looks(const first_fit *fit)
     return fit->looks;
 }
 
-/* The first span that ends behind `at`; the count of spans if none does. */
+/* The first span that ends after `at`; the count of spans if none does. */
 static int find_span(const span_set *set, int64_t at)
 {
     int low = 0, high = set->count;
@@ -75,7 +75,7 @@ static int find_span(const span_set *set, int64_t at)
     return low;
 }
 
-/* Take a span too, joined with those that it touches. */
+/* Adds a span, merged with those that it touches. */
 static sdlf_status take(span_set *set, span taken)
 {
     int from = find_span(set, taken.begin - 1), to = from; /* spans [from, to) touch it */
@@ -96,7 +96,7 @@ static sdlf_status take(span_set *set, span taken)
     return SDLF_OK;
 }
 
-/* Stretch i is [begin, begin + length). Take the span in all of the stretches that make up first .. last. */
+/* Node i is [begin, begin + length). Adds the span to all nodes that decompose first .. last. */
 static sdlf_status take_times(first_fit *fit, int i, int begin, int length, int first, int last, span taken)
 {
     if (last < begin || first >= begin + length) return SDLF_OK;
@@ -113,7 +113,7 @@ static void ask(first_fit *fit, const span_set *set)
     if (set->count > 0) fit->asked[fit->asked_count++] = set;
 }
 
-/* All that is taken at some time of first .. last. */
+/* Collects the sets of spans that are occupied at some time of first .. last. */
 static void ask_times(first_fit *fit, int i, int begin, int length, int first, int last)
 {
     if (last < begin || first >= begin + length) return;
@@ -127,7 +127,7 @@ static void ask_times(first_fit *fit, int i, int begin, int length, int first, i
     ask_times(fit, 2 * i + 1, begin + half, half, first, last);
 }
 
-/* The lowest offset from `at` on that is free in one set. */
+/* The lowest offset at or after `at` that is free in one set. */
 static int64_t next_free(first_fit *fit, const span_set *set, int64_t at, int64_t bytes)
 {
     for (int i = find_span(set, at); i < set->count && set->spans[i].begin < at + bytes; i++) {

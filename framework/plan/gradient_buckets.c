@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* Gradients in buckets, added over all ranks. A pass behind fusion and layouts, so that neither knows of it, and before
- * placing.
+/* Gradients in buckets, all-reduced over the ranks. A pass after fusion and layouts, so that neither is aware of it,
+ * and before placement.
  *
- * In the order in which the backward pass makes them, gradients are put side by side into buckets, one sum each: large
- * ones first, as a sum's beginning takes some 20 us and kernels beside it have fewer multiprocessors, so that few and
- * short sums count; then ever smaller ones, of half of what is left, as nothing hides the last sum. Behind the last
- * gradient of a bucket its sum is begun; the rest of the backward pass is computed meanwhile. The updates stand behind
- * the backward pass, in their order, and before the first one that reads a bucket its sum is waited for: the updates of
- * one bucket overlap the sums of those behind it. So all gradients live at once, which one contiguous bucket for each
- * sum wants anyway.
+ * In the order in which the backward pass produces them, gradients are packed into buckets, one all-reduce each: large
+ * ones first, as an all-reduce takes some 20 us to start and leaves concurrent kernels fewer multiprocessors, so few
+ * and short ones are best; then ever smaller ones, of half of the remainder, as nothing overlaps the last one. After
+ * the last gradient of a bucket its all-reduce is started; the rest of the backward pass runs meanwhile. The updates
+ * follow the backward pass, in order; before the first one that reads a bucket, its all-reduce is awaited: the updates
+ * of one bucket overlap the all-reduces of later ones. So all gradients are live at once, which one contiguous bucket
+ * per all-reduce requires anyway.
  *
- * With gradient_dtype a bucket is rounded to a buffer of its own before its sum, and comes back from there behind
- * it. */
+ * With gradient_dtype a bucket is rounded into a separate buffer before its all-reduce, and converted back
+ * afterwards. */
 #include "framework/plan/passes.h"
 
 #include <assert.h>
@@ -27,20 +27,20 @@ typedef struct summing {
     sdlf_plan *plan;
     plan_step *old;
     int old_count;
-    int *bucket; /* of each gradient's buffer: 0 not a gradient, -1 one in no bucket yet, else the bucket's buffer */
+    int *bucket;      /* of each gradient's buffer: 0 not a gradient, -1 in no bucket yet, else the bucket's buffer */
     int64_t *offset;  /* of each gradient's buffer, in its bucket */
     int *last_writer; /* of each gradient's buffer: a step */
-    int *number;      /* of each bucket's buffer: which it is */
+    int *number;      /* of each bucket's buffer: the bucket's index */
     int *buffer_of;   /* of each bucket: its buffer */
-    int *narrowed;    /* of each bucket: the buffer of its numbers as gradient_dtype; 0: they are added as they are */
-    sdlf_calculator **by; /* of each bucket: who fills it */
-    int ended;            /* buckets whose sums are awaited come before this one */
+    int *narrowed;    /* of each bucket: the buffer of its elements as gradient_dtype; 0: not converted */
+    sdlf_calculator **by; /* of each bucket: the calculator that fills it */
+    int ended;            /* all-reduces of buckets before this one have been awaited */
     int originals;
-    int open;                    /* the bucket that is being filled, a buffer; 0: none */
+    int open;                    /* the buffer of the bucket being filled; 0: none */
     sdlf_calculator *calculator; /* that fills it */
     int node;                    /* of its last gradient */
     int64_t left;                /* bytes of gradients that are in no bucket yet */
-    int64_t most;                /* bytes at which a bucket is full at the latest */
+    int64_t most;                /* maximum bytes of a bucket */
 } summing;
 
 static sdlf_status no_memory(void)
@@ -103,7 +103,7 @@ sdlf_status plan_append_sum(sdlf_plan *plan, const plan_sum *sum, bool awaits)
     return status;
 }
 
-/* The step that begins the sum of a bucket, or waits for it. */
+/* Appends the step that starts a bucket's all-reduce, or waits for it. */
 static sdlf_status append_sum(summing *s, int number, int node, bool awaits)
 {
     const plan_sum sum = {.buffer = s->narrowed[number] != 0 ? s->narrowed[number] : s->buffer_of[number],
@@ -115,7 +115,7 @@ static sdlf_status append_sum(summing *s, int number, int node, bool awaits)
     return plan_append_sum(s->plan, &sum, awaits);
 }
 
-/* A bucket's numbers in gradient_dtype, before their sum, or the sum as it was. */
+/* Appends the conversion of a bucket to gradient_dtype, before its all-reduce, or back afterwards. */
 static sdlf_status append_rounding(summing *s, int number, int node, bool back)
 {
     sdlf_plan *plan = s->plan;
@@ -157,7 +157,7 @@ static sdlf_status begin(summing *s, int number)
     return status == SDLF_OK ? append_sum(s, number, s->node, false) : status;
 }
 
-/* Sums up to that one are waited for, in the order in which they were begun. */
+/* Awaits all-reduces up to that one, in the order in which they were started. */
 static sdlf_status await_to(summing *s, int last, int node)
 {
     sdlf_status status = SDLF_OK;
@@ -165,7 +165,7 @@ static sdlf_status await_to(summing *s, int last, int node)
     return status;
 }
 
-/* A communicator has room for MOST_BUCKETS sums: before there are more, the oldest is waited for. */
+/* A communicator supports MOST_BUCKETS all-reduces in flight: before exceeding that, the oldest is awaited. */
 static sdlf_status close_bucket(summing *s)
 {
     if (s->open == 0) return SDLF_OK;
@@ -188,7 +188,7 @@ static sdlf_status open_bucket(summing *s, const plan_step *step, const plan_buf
     return SDLF_OK;
 }
 
-/* The gradients that the old step `index` was the last to write have their places now. */
+/* Assigns offsets to the gradients that the original step `index` was the last to write. */
 static sdlf_status take_gradients(summing *s, int index)
 {
     sdlf_plan *plan = s->plan;
@@ -212,7 +212,7 @@ static sdlf_status take_gradients(summing *s, int index)
     return status;
 }
 
-/* Behind an old step: is the open bucket full, and all that is in it written? */
+/* After an original step: closes the open bucket if it is full and all of its gradients have been written. */
 static sdlf_status close_if_full(summing *s, int index)
 {
     int64_t full = s->left / 2 < LEAST_BUCKET ? LEAST_BUCKET : s->left / 2 > s->most ? s->most : s->left / 2;
@@ -230,7 +230,7 @@ static void move_tensor(const summing *s, sdlf_tensor *tensor)
     tensor->offset += s->offset[gradient];
 }
 
-/* Before an update that reads gradients: their sums are there. */
+/* Before an update that reads gradients: waits for their all-reduces. */
 static sdlf_status await_buckets(summing *s, const plan_step *step)
 {
     sdlf_status status = SDLF_OK;
@@ -244,7 +244,7 @@ static sdlf_status await_buckets(summing *s, const plan_step *step)
     return status;
 }
 
-/* The old steps of the updates, or all others, in their order. */
+/* Appends the original steps of the updates, or all others, in order. */
 static sdlf_status append_steps(summing *s, bool updates)
 {
     sdlf_plan *plan = s->plan;
@@ -265,7 +265,7 @@ static sdlf_status append_steps(summing *s, bool updates)
     return status;
 }
 
-/* Behind all updates, in an order that is the same on all ranks, whatever parts they have. */
+/* After all updates, in the same order on all ranks, whatever their shards. */
 static sdlf_status gather_parameters(sdlf_plan *plan)
 {
     enum { UNDER_WAY = 64 };
@@ -312,7 +312,7 @@ sdlf_status plan_bucket_gradients(sdlf_plan *plan)
 {
     if (plan->options.communicator == NULL || plan->options.mode != SDLF_TRAIN) return SDLF_OK;
     size_t buffers = 2 * (size_t)plan->buffer_count + 2 + (size_t)plan->bucket_count +
-                     (size_t)plan->model->parameter_count; /* buckets are fewer than gradients */
+                     (size_t)plan->model->parameter_count; /* there are fewer buckets than gradients */
     summing s = {.plan = plan,
                  .old = plan->steps,
                  .old_count = plan->step_count,
@@ -335,7 +335,7 @@ sdlf_status plan_bucket_gradients(sdlf_plan *plan)
         plan->steps = NULL;
         plan->step_count = plan->step_capacity = 0;
         status = rebuild(&s);
-        free(s.old); /* what has no place in the new list owned nothing: only copies between spaces do */
+        free(s.old); /* steps without a place in the new list own nothing: only copies between spaces do */
     }
     free(s.bucket);
     free(s.offset);

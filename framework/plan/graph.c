@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The graph pass: the model's layers as nodes with shapes, calculators and parameters; what is idle or not needed
- * goes. */
+/* The graph pass: turns the model's layers into nodes with shapes, calculators and parameters; removes idle and
+ * unneeded ones. */
 #include "framework/plan/passes.h"
 
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 #include "framework/input_layer.h"
 
-/* Only the work of one calculator is in order on a device, so a plan takes one for each device. */
+/* Operations are ordered only within one calculator, so a plan allows one calculator per device. */
 static sdlf_status claim_space(sdlf_plan *plan, sdlf_calculator *calculator)
 {
     int space = plan_space_of(plan, calculator);
@@ -22,7 +22,7 @@ static sdlf_status claim_space(sdlf_plan *plan, sdlf_calculator *calculator)
 
 int plan_find_node(const sdlf_plan *plan, const char *name, int from)
 {
-    int layers = plan->model->layer_count; /* which are the first nodes, and have names of their own */
+    int layers = plan->model->layer_count; /* these are the first nodes, with unique names */
     int found = model_find_layer(plan->model, name);
     if (found >= from && found < plan->node_count) return found;
     for (int i = from > layers ? from : layers; i < plan->node_count; i++) {
@@ -37,7 +37,7 @@ static void place_node(plan_node *node, const sdlf_placement *placement)
     if (placement->backward != NULL) node->backward = placement->backward;
 }
 
-/* Give the model's layers the calculators of their placement, before they become nodes. */
+/* Assigns the calculators of the placement to the model's layers, before they become nodes. */
 static void place_layers(sdlf_plan *plan)
 {
     for (int i = 0; i < plan->options.placement_count; i++) {
@@ -46,7 +46,7 @@ static void place_layers(sdlf_plan *plan)
     }
 }
 
-/* The same for a layer that the plan adds. */
+/* The same for a layer that the plan added. */
 static void place_own_layer(const sdlf_plan *plan, plan_node *node)
 {
     for (int i = 0; i < plan->options.placement_count; i++) {
@@ -59,7 +59,7 @@ static sdlf_status check_placement(const sdlf_plan *plan)
 {
     for (int i = 0; i < plan->options.placement_count; i++) {
         const char *name = plan->options.placement[i].layer;
-        /* a network that is tested while it is trained has these in only one of its plans */
+        /* a network evaluated during training has these in only one of its plans */
         bool found = plan->options.mode == SDLF_INFER && (strcmp(name, "loss") == 0 || strcmp(name, "labels") == 0);
         if (!found && plan_find_node(plan, name, 0) < 0)
             return sdlf_fail(SDLF_ERROR_ARGUMENT, "placement: network '%s' has no layer '%s'", plan->model->name, name);
@@ -67,7 +67,7 @@ static sdlf_status check_placement(const sdlf_plan *plan)
     return SDLF_OK;
 }
 
-/* The floating inputs of a model take the plan's floating type. */
+/* Floating-point inputs of a model get the plan's floating-point type. */
 static void infer_as_plan_dtype(const sdlf_plan *plan, sdlf_signature *signature)
 {
     for (int i = 0; i < signature->output_count; i++) {
@@ -97,7 +97,7 @@ static sdlf_status infer_signature(const sdlf_plan *plan, int index, sdlf_signat
     return status;
 }
 
-/* The signature's outputs become values of the plan, which has room for them. */
+/* Adds the signature's outputs to the plan's values, which have the capacity. */
 static void add_values(sdlf_plan *plan, int index, const sdlf_signature *signature)
 {
     plan->nodes[index].first_value = plan->value_count;
@@ -112,7 +112,7 @@ static void add_values(sdlf_plan *plan, int index, const sdlf_signature *signatu
     }
 }
 
-/* And what forward leaves for backward. */
+/* Adds the tensors that forward saves for backward. */
 static sdlf_status add_saved(sdlf_plan *plan, int index, const sdlf_signature *signature)
 {
     plan->nodes[index].first_saved = plan->saved_count;
@@ -129,7 +129,7 @@ static sdlf_status add_saved(sdlf_plan *plan, int index, const sdlf_signature *s
     return SDLF_OK;
 }
 
-/* Infer a node whose inputs are set, and make its values. Input layers get the batch. */
+/* Infers a node whose inputs are set, and creates its values. Input layers get the batch. */
 static sdlf_status infer_node(sdlf_plan *plan, int index)
 {
     plan_node *node = &plan->nodes[index];
@@ -170,7 +170,7 @@ static sdlf_status add_model_layers(sdlf_plan *plan)
     return SDLF_OK;
 }
 
-/* Append a node of the plan's own. */
+/* Appends a node of a layer that the plan adds. */
 static sdlf_status add_own_node(sdlf_plan *plan, const sdlf_layer *layer, const int *inputs, int input_count)
 {
     plan_node *node = &plan->nodes[plan->node_count];
@@ -204,7 +204,7 @@ static int find_output(const sdlf_plan *plan)
     return plan->nodes[output.layer].first_value + output.output;
 }
 
-/* The value that the loss is computed from: that output, or the logits that it is made from. */
+/* The value that the loss is computed from: the output, or the logits that it is computed from. */
 static int find_logits(const sdlf_plan *plan)
 {
     int output = find_output(plan);
@@ -212,7 +212,7 @@ static int find_logits(const sdlf_plan *plan)
     return node->layer->type->scores == SDLF_SCORES_LOGITS ? output : node->inputs[0];
 }
 
-/* Add one more layer; *value becomes its first output. */
+/* Adds a layer to the plan; *value becomes its first output. */
 static sdlf_status add_own_layer(sdlf_plan *plan, const char *type, const char *name, const void *options,
                                  const int *inputs, int input_count, int *value)
 {
@@ -234,8 +234,8 @@ static sdlf_status add_own_input(sdlf_plan *plan, const char *name, sdlf_dtype d
     return add_own_layer(plan, NULL, name, options, NULL, 0, value);
 }
 
-/* Scores (N,C,1,1), of a convolution and a pooling, are seen as (N,C); what is compared with targets, of any shape, as
- * rows. */
+/* Views the scores (N,C,1,1) of a convolution and a pooling as (N,C), and scores that are compared with targets, of any
+ * shape, as rows. */
 static sdlf_status flatten_scores(sdlf_plan *plan, int *scores)
 {
     loss_layers *own = (loss_layers *)plan->loss_layers;
@@ -247,7 +247,7 @@ static sdlf_status flatten_scores(sdlf_plan *plan, int *scores)
     return add_own_layer(plan, "flatten", own->plain[0].name, &own->plain[0], &input, 1, scores);
 }
 
-/* Cross-entropy with labels, one for each row of scores, and where they are wanted, their weights. */
+/* Adds cross-entropy with labels, one per row of scores, and if requested with weights. */
 static sdlf_status add_cross_entropy(sdlf_plan *plan, int logits, const char *const *names, bool weighted)
 {
     loss_layers *own = (loss_layers *)plan->loss_layers;
@@ -263,7 +263,7 @@ static sdlf_status add_cross_entropy(sdlf_plan *plan, int logits, const char *co
                              : status;
 }
 
-/* mse, mae, huber or bce_with_logits, with targets. */
+/* Adds mse, mae, huber or bce_with_logits, with targets. */
 static sdlf_status add_target_loss(sdlf_plan *plan, int scores)
 {
     loss_layers *own = (loss_layers *)plan->loss_layers;
@@ -277,7 +277,7 @@ static sdlf_status add_target_loss(sdlf_plan *plan, int scores)
     return status == SDLF_OK ? add_own_layer(plan, sdlf_loss_names[kind], "loss", options, inputs, 2, &loss) : status;
 }
 
-/* A training plan of a model without a loss gets labels and a loss of its scores. */
+/* Adds labels and a loss of the model's scores to a training plan whose model has no loss. */
 static sdlf_status add_loss(sdlf_plan *plan)
 {
     static const char *const first[] = {"labels", "weights", "loss"};
@@ -309,7 +309,7 @@ static sdlf_status add_loss(sdlf_plan *plan)
     return status == SDLF_OK && options->mixed ? add_cross_entropy(plan, scores, second, true) : status;
 }
 
-/* Mark what the wanted values depend on. */
+/* Marks the nodes on which the wanted values depend. */
 static void mark_live(sdlf_plan *plan, bool *wanted)
 {
     for (int i = plan->node_count - 1; i >= 0; i--) {
@@ -349,7 +349,7 @@ static bool has_loss(const sdlf_plan *plan)
     return false;
 }
 
-/* Outputs of the model's layers and of the plan's own. */
+/* Outputs of the model's layers and of those that the plan adds. */
 static size_t most_values(const sdlf_model *model)
 {
     size_t count = (size_t)OWN_LAYERS * SDLF_MAX_LAYER_OUTPUTS;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Indices that come from outside: where a gather reads them from an input of the network, as they are or converted, values
- * that name no row are refused as they are written. Kernels need not look, and make zeros of those that a network computes. */
+/* Indices that come from outside: if a gather reads them from a network input, directly or converted, out-of-range values are
+ * rejected when written. Kernels need not report them; out-of-range indices that a network computes yield zeros. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "framework/input_layer.h"
 #include "framework/plan/passes.h"
 
-/* The input's node whose value is in that buffer; -1: none. */
+/* The input node whose value is in that buffer; -1: none. */
 static int input_of(const sdlf_plan *plan, int buffer)
 {
     for (int i = 0; i < plan->node_count; i++) {
@@ -25,8 +25,8 @@ static bool covers(const sdlf_plan *plan, const sdlf_tensor *tensor)
     return sdlf_tensor_present(tensor) && plan_covers_buffer(plan, tensor);
 }
 
-/* The input that the indices of step `at` are, or are copied from, whole; -1: none. Copies stand shortly before their
- * readers. */
+/* The input that supplies the indices of step `at`, directly or copied whole; -1: none. Copies come shortly before
+ * their readers. */
 static int source_of(const sdlf_plan *plan, int at, int buffer)
 {
     enum { NEAR = 8 };
@@ -40,7 +40,7 @@ static int source_of(const sdlf_plan *plan, int at, int buffer)
     return input;
 }
 
-/* May the length of what is gathered from change while the plan lives? */
+/* True if the length of the gathered axis may change during the plan's lifetime. */
 static bool may_grow(const sdlf_plan *plan, const sdlf_tensor *x)
 {
     return plan->state_count > 0 && plan->buffers[x->buffer].kind != BUFFER_PARAMETER;
@@ -63,7 +63,7 @@ static sdlf_status add_bound(sdlf_plan *plan, int input, const plan_step *step)
     return SDLF_OK;
 }
 
-/* Data that the plan draws from are looked at once, unless they are normalised, and so no indices. */
+/* Checks the feed's data once, unless they are normalised, and so no indices. */
 static sdlf_status check_feed(const sdlf_plan *plan)
 {
     const sdlf_feed *feed = &plan->feed.feed;
@@ -87,7 +87,7 @@ sdlf_status plan_find_index_bounds(sdlf_plan *plan)
     return status == SDLF_OK ? check_feed(plan) : status;
 }
 
-/* "[3,4]": the place of an element. */
+/* "[3,4]": the coordinates of an element. */
 typedef struct place_text {
     char text[24 * SDLF_MAX_RANK];
 } place_text;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a plan tells of itself: steps, memory. (Layers: listing.c.) */
+/* Information about a plan: steps, memory. (Layers: listing.c.) */
 #include "framework/plan/plan_internal.h"
 
 int sdlf_plan_step_count(const sdlf_plan *plan)
@@ -59,9 +59,9 @@ sdlf_memory_info sdlf_plan_memory(const sdlf_plan *plan)
         if (plan->options.shard_states) bytes = model_state_count(plan->model, i) * (int64_t)sizeof(float);
         if (parameter->spec.trainable) memory.states += states * bytes;
     }
-    for (int i = 0; i < plan->weight_only_count; i++) /* which the plan takes, and has only in another form */
+    for (int i = 0; i < plan->weight_only_count; i++) /* which the plan takes over, and keeps only in another form */
         memory.parameters -= plan->weight_only[i].units * plan->weight_only[i].inputs * (int64_t)sizeof(float);
-    for (int i = 1; i < plan->buffer_count; i++) { /* copies live in arenas, and count as what they are */
+    for (int i = 1; i < plan->buffer_count; i++) { /* copies are in arenas, and count as what they hold */
         const plan_buffer *buffer = &plan->buffers[i];
         if (buffer->offset < 0 || buffer->raw || (buffer->kind != BUFFER_PARAMETER && buffer->kind != BUFFER_STATE))
             continue;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Starting values, of a model that nobody has built before its plan is made: every parameter is drawn where the plan
- * keeps it, by the calculator that computes there, and the model gets the numbers from there. They do not depend on who
- * draws: the operations give the same bits everywhere. Optimizer states begin with zeros.
+/* Initial values, for a model that has not been built before its plan is made: every parameter is drawn where the plan
+ * keeps it, by the calculator that computes there, and then copied to the model. The values do not depend on the
+ * calculator: the operations give the same bits everywhere. Optimizer states start at zero.
  *
- * What has no calculator of its own, is kept in another type than the model's float32, or is no one operation, is drawn
- * on the host and loaded. */
+ * Parameters whose space has no calculator, that are kept in another type than the model's float32, or whose
+ * initializer is not a single operation, are drawn on the host and loaded. */
 #include "framework/plan/passes.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static uint64_t seed_of(const sdlf_plan *plan)
     return plan->options.seed != 0 ? plan->options.seed : 1;
 }
 
-/* Draw a buffer by its space's calculator, if that can. */
+/* Draws a buffer with its space's calculator, if that supports it. */
 static sdlf_status draw_buffer(sdlf_plan *plan, const plan_buffer *buffer, bool *drawn)
 {
     sdlf_calculator *calculator = plan->spaces[buffer->space].calculator;
@@ -29,7 +29,7 @@ static sdlf_status draw_buffer(sdlf_plan *plan, const plan_buffer *buffer, bool 
     if (buffer->kind == BUFFER_PARAMETER)
         status = sdlf_initializer_operation(&operation, spec, seed_of(plan), sdlf_parameter_stream(buffer->parameter));
     sdlf_shape shape = spec->shape;
-    if (buffer->kind == BUFFER_STATE) /* of which there may be a part only */
+    if (buffer->kind == BUFFER_STATE) /* which may be only a shard */
         shape = sdlf_shape(buffer->bytes / (int64_t)sdlf_dtype_size(buffer->dtype));
     operation.out[0] = sdlf_tensor_view(buffer->dtype, shape, buffer->memory);
     if (status != SDLF_OK || calculator == NULL || buffer->dtype != SDLF_FLOAT32 ||
@@ -40,8 +40,8 @@ static sdlf_status draw_buffer(sdlf_plan *plan, const plan_buffer *buffer, bool 
     return sdlf_calculator_run(calculator, &operation);
 }
 
-/* Draw all that can be drawn; by[p] becomes a buffer that holds parameter p then, or stays 0. `all`: nothing is left to
- * load. */
+/* Draws all that can be drawn; by[p] becomes a buffer that then holds parameter p, or stays 0. `all`: nothing remains
+ * to be loaded. */
 static sdlf_status draw_buffers(sdlf_plan *plan, int *by, bool *all)
 {
     *all = true;
@@ -49,7 +49,7 @@ static sdlf_status draw_buffers(sdlf_plan *plan, int *by, bool *all)
         const plan_buffer *buffer = &plan->buffers[i];
         bool drawn, parameter = buffer->kind == BUFFER_PARAMETER;
         if (buffer->memory == NULL || !(parameter || buffer->kind == BUFFER_STATE)) continue;
-        if (plan_is_passing_copy(plan, buffer)) continue; /* every run fills it */
+        if (plan_is_passing_copy(plan, buffer)) continue; /* refilled in every run */
         sdlf_status status = draw_buffer(plan, buffer, &drawn);
         if (status != SDLF_OK)
             return sdlf_fail_context(status, "parameter %s", plan->model->parameters[buffer->parameter].name);
@@ -59,7 +59,7 @@ static sdlf_status draw_buffers(sdlf_plan *plan, int *by, bool *all)
     return SDLF_OK;
 }
 
-/* The model's values of a parameter: from the buffer `by`, or, where that is 0, drawn here. */
+/* Stores a parameter's values in the model: from the buffer `by`, or, if that is 0, drawn here. */
 static sdlf_status keep_value(sdlf_plan *plan, int index, int by)
 {
     sdlf_parameter *parameter = &plan->model->parameters[index];

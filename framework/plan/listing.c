@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The lines of a plan's listings: one for each layer, or group of layers that fusing has joined. Found once, when the
- * plan is made. */
+/* The lines of a plan's listings: one for each layer, or group of fused layers. Built once, when the plan is
+ * made. */
 #include "framework/plan/passes.h"
 
 #include <stdlib.h>
@@ -8,14 +8,14 @@
 
 #include "framework/input_layer.h"
 
-/* Is this node a line of the listing? Inputs, dead nodes and nodes fused into an earlier one are not. */
+/* True if this node has a line. Inputs, dead nodes and nodes fused into an earlier one have none. */
 static bool is_listed(const plan_node *nodes, int index)
 {
     const plan_node *node = &nodes[index];
     return node->live && node->group == index && node->layer->type != &sdlf_input_layer_class;
 }
 
-/* Chains in order: members of each group, steps of each line. */
+/* Links the members of each group and the steps of each line, in order. */
 static sdlf_status make_chains(sdlf_plan *plan)
 {
     plan_listing *listing = &plan->listing;
@@ -102,7 +102,7 @@ int sdlf_plan_layer_of(const sdlf_plan *plan, const char *layer)
     return -1;
 }
 
-/* Add a step to its layer's line. */
+/* Adds a step's cost and time to its layer's line. */
 static void add_step(const sdlf_plan *plan, const plan_step *step, sdlf_layer_info *info)
 {
     bool forward = step->phase == SDLF_PHASE_FORWARD;
@@ -121,7 +121,7 @@ sdlf_layer_info sdlf_plan_layer_info(const sdlf_plan *plan, int index)
     if (index < 0 || index >= listing->count) return (sdlf_layer_info){.offset = -1};
     int first = listing->line[index];
     const plan_node *node = &plan->nodes[first], *last = &plan->nodes[listing->entry[first].last_member];
-    const sdlf_tensor *output = &plan->values[last->first_value].tensor; /* the last one's output is the group's */
+    const sdlf_tensor *output = &plan->values[last->first_value].tensor; /* the last member's output is the group's */
     sdlf_layer_info info = {
         .layer = node->group_name != NULL ? node->group_name : node->layer->name,
         .type = node->group_type != NULL ? node->group_type : node->layer->type->name,

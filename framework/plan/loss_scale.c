@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The loss scale of a training plan, to and from its calculator's memory. */
+/* Reading and setting the loss scale of a training plan in its calculator's memory. */
 #include "framework/plan/plan_internal.h"
 
 #include <math.h>

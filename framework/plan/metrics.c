@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The sums of loss and accuracy that a plan keeps in its calculator's memory, and looks at them that make no device
- * wait. */
+/* The sums of loss and accuracy that a plan keeps in its calculator's memory, and asynchronous reads of them that stall
+ * no device. */
 #include "framework/plan/plan_internal.h"
 #include "framework/require.h"
 
-/* The calculator whose queues carry the looks; NULL: they are taken at once. */
+/* The calculator whose queues carry the reads; NULL: they are done immediately. */
 static sdlf_calculator *messenger_of(const sdlf_plan *plan)
 {
     const plan_buffer *buffer = &plan->buffers[plan->metrics.buffer];

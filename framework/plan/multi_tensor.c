@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Small steps that a training plan has for each parameter, side by side, so that a calculator that puts operations
- * together computes many tensors in one launch (multi-tensor): conversions of weights come first in the step, updates
- * one behind the other. Updates of large tensors stay where they are: a launch is little beside them, and the
- * gradient's memory is free sooner. */
+/* Makes small per-parameter steps of a training plan adjacent, so that a calculator that fuses operations computes many
+ * tensors in one launch (multi-tensor): weight conversions move to the start of the step, updates follow one another.
+ * Updates of large tensors stay in place: a launch costs little beside them, and the gradient's memory is freed
+ * sooner. */
 #include "framework/plan/passes.h"
 
 #include <stdlib.h>
@@ -32,8 +32,8 @@ static step_place place_of(const sdlf_plan *plan, int index)
     return PLACE_HERE;
 }
 
-/* The steps in their new order. Updates wait for one another, and no more of them than a calculator is offered: so few
- * gradients live at a time, however deep the network. */
+/* Writes the steps in their new order. Updates are deferred to be adjacent, but no more than a calculator is offered at
+ * once: so few gradients are live at a time, however deep the network. */
 static void put_in_order(sdlf_plan *plan, const step_place *place, plan_step *ordered)
 {
     int waiting[PLAN_ALIKE], waiting_count = 0, count = 0;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* A plan's options: defaults filled in, and refused where they cannot be. */
+/* A plan's options: fills in defaults and rejects invalid combinations. */
 #include "framework/plan/passes.h"
 
 #include <math.h>
 
-/* What is announced, and not there. */
+/* Rejects lists that have a count but no pointer. */
 static sdlf_status check_lists(const sdlf_plan_options *options)
 {
     const char *missing = NULL;
@@ -24,7 +24,7 @@ static sdlf_status check_lists(const sdlf_plan_options *options)
     return SDLF_OK;
 }
 
-/* Defaults of loss scaling, which inference takes no notice of. */
+/* Defaults of loss scaling, which inference ignores. */
 static sdlf_status complete_loss_scale(sdlf_plan_options *options)
 {
     sdlf_loss_scale_rule *rule = &options->loss_scale_rule;
@@ -60,7 +60,7 @@ static sdlf_status complete_basics(sdlf_plan_options *options)
     return SDLF_OK;
 }
 
-/* What training does beside the optimizer's update. */
+/* Options of training other than the optimizer's update. */
 static sdlf_status complete_rules(sdlf_plan_options *options)
 {
     if (!(options->clip_norm >= 0) || isinf(options->clip_norm))
@@ -84,7 +84,7 @@ static sdlf_status complete_rules(sdlf_plan_options *options)
     return SDLF_OK;
 }
 
-/* The part of a training that is this rank's. */
+/* Options for this rank's share of the training. */
 static sdlf_status complete_ranks(sdlf_plan_options *options)
 {
     if (!(options->rank_fraction >= 0) || isinf(options->rank_fraction) || options->first_sample < 0)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Outputs whose length depends on what the model was given: of what a run leaves in them the part that counts. */
+/* Outputs whose length depends on the data: reading the valid part of the buffer that a run fills. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parameters and states between a plan and its model: copies of them elsewhere, and what inference works out from them
+/* Parameters and states between a plan and its model: copies in other spaces, and what inference derives from them
  * (weights with normalisations and scales folded in, weights prepacked for a kernel). */
 #include "framework/plan/passes.h"
 #include "framework/require.h"
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Elements that are moved at a time: what is moved can be most of the memory that there is. */
+/* Elements moved at a time: a parameter can be most of the available memory. */
 enum { PIECE = 1 << 17 };
 
 typedef struct room {
@@ -28,7 +28,7 @@ bool plan_is_copy_of_model(const sdlf_plan *plan, const plan_buffer *buffer)
            buffer->memory != NULL && buffer->memory != model_tensor(plan, buffer)->data;
 }
 
-/* The model's values become those at `from`. Were they others, bit for bit? */
+/* Overwrites the model's values with those at `from`. Returns whether any bit changed. */
 static bool store_values(float *to, sdlf_dtype dtype, const char *from, int64_t count)
 {
     enum { BLOCK = 1024 };
@@ -43,8 +43,8 @@ static bool store_values(float *to, sdlf_dtype dtype, const char *from, int64_t 
     return changed;
 }
 
-/* Values of a parameter to a copy of it, piece by piece in the copy's dtype, straight from the file where they have
- * been left. */
+/* Loads values of a parameter into a copy, piece by piece in the copy's dtype, straight from the file if they are still
+ * there. */
 static sdlf_status load_pieces(sdlf_plan *plan, int buffer, room *piece)
 {
     const plan_buffer *to = &plan->buffers[buffer];
@@ -64,7 +64,7 @@ static sdlf_status load_pieces(sdlf_plan *plan, int buffer, room *piece)
     return status;
 }
 
-/* The model's values to a copy of them. */
+/* Loads the model's values into a copy. */
 static sdlf_status load_values(sdlf_plan *plan, int buffer, room *piece)
 {
     const plan_buffer *to = &plan->buffers[buffer];
@@ -75,7 +75,7 @@ static sdlf_status load_values(sdlf_plan *plan, int buffer, room *piece)
     return plan_upload(plan, buffer, 0, model_tensor(plan, to)->data, to->bytes);
 }
 
-/* And back. */
+/* Stores a copy's values in the model. */
 static sdlf_status fetch_values(sdlf_plan *plan, int buffer, const sdlf_tensor *tensor, room *piece)
 {
     sdlf_dtype dtype = plan->buffers[buffer].dtype;
@@ -91,7 +91,7 @@ static sdlf_status fetch_values(sdlf_plan *plan, int buffer, const sdlf_tensor *
     return status;
 }
 
-/* `count` values of a folded weight or bias, from number `first` on, in the plan's dtype. */
+/* Computes `count` values of a folded weight or bias, from index `first` on, in the plan's dtype. */
 static void compute_fold(const sdlf_plan *plan, const plan_fold *fold, bool bias, int64_t first, int64_t count,
                          void *out, sdlf_dtype dtype)
 {
@@ -135,7 +135,7 @@ static sdlf_status load_fold(sdlf_plan *plan, int buffer, room *piece)
 
 /* ---- all of them ---- */
 
-/* What the buffer gets from the model, if anything. */
+/* Loads or derives the buffer's content from the model, if it has any. */
 static sdlf_status load_buffer(sdlf_plan *plan, int buffer, room *piece)
 {
     const plan_buffer *to = &plan->buffers[buffer];
@@ -145,8 +145,8 @@ static sdlf_status load_buffer(sdlf_plan *plan, int buffer, room *piece)
     return to->integers > 0 ? plan_load_integers(plan, buffer) : load_fold(plan, buffer, piece);
 }
 
-/* The weights that a step's are prepacked from, if they are raw: into the room that they share, or where the model has
- * its own. */
+/* Loads the raw weights that a step prepacks, if they are raw: into their shared buffer, or into the model's own
+ * memory. */
 static sdlf_status load_raw(sdlf_plan *plan, sdlf_tensor *weights, room *piece)
 {
     plan_buffer *buffer = &plan->buffers[weights->buffer];
@@ -155,11 +155,11 @@ static sdlf_status load_raw(sdlf_plan *plan, sdlf_tensor *weights, room *piece)
     sdlf_status status = model_fetch_values(plan->model, buffer->parameter);
     buffer->memory = model_tensor(plan, buffer)->data;
     *weights = plan_bound(plan, *weights);
-    buffer->memory = NULL; /* nobody else looks for it there */
+    buffer->memory = NULL; /* no other reader finds it there */
     return status;
 }
 
-/* Weights in the form that kernels like best. */
+/* Prepacks weights for their kernels. */
 static sdlf_status prepare_weights(sdlf_plan *plan, const int *steps, int count, const int *taken, room *piece)
 {
     sdlf_status status = SDLF_OK;
@@ -179,8 +179,8 @@ static sdlf_status prepare_weights(sdlf_plan *plan, const int *steps, int count,
     return status;
 }
 
-/* `parameters`: these too, and not only what is worked out from them. A plan that takes its model's parameters frees
- * each after the last use of it. */
+/* `parameters`: loads these too, not only what is derived from them. A plan that takes over its model's parameters
+ * frees each after its last use. */
 static sdlf_status load_all(sdlf_plan *plan, bool parameters, room *piece)
 {
     int *taken = NULL, *steps = NULL, count = 0;
@@ -211,7 +211,7 @@ static sdlf_status fetch_all(sdlf_plan *plan, room *piece)
     return status;
 }
 
-/* Does anything go through memory for a piece? */
+/* True if anything is transferred piece by piece. */
 static bool needs_piece(const sdlf_plan *plan)
 {
     for (int i = 1; i < plan->buffer_count; i++) {
@@ -223,7 +223,7 @@ static bool needs_piece(const sdlf_plan *plan)
 typedef enum direction {
     STORE,
     LOAD,
-    DERIVE, /* load what is worked out, and no parameters */
+    DERIVE, /* load derived buffers, but no parameters */
 } direction;
 
 static sdlf_status exchange_parameters(sdlf_plan *plan, direction to)
@@ -236,11 +236,11 @@ static sdlf_status exchange_parameters(sdlf_plan *plan, direction to)
     return status;
 }
 
-/* ---- to and fro ---- */
+/* ---- load and store ---- */
 
 static sdlf_status load(sdlf_plan *plan, direction to)
 {
-    if (plan->taken) return SDLF_OK; /* nobody else has had the values since */
+    if (plan->taken) return SDLF_OK; /* only this plan has had the values since */
     uint64_t changes = atomic_load_explicit(&plan->model->changes, memory_order_relaxed);
     sdlf_status status = exchange_parameters(plan, to);
     if (status == SDLF_OK) plan->loaded = changes;

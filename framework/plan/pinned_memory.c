@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory that copies between the host and a device use, pinned: a device transfers it several times faster, and a copy
- * to the device is queued without the host waiting for it. Part of binding.
+/* Pins the memory that copies between the host and a device use: transfers are several times faster, and a copy to the
+ * device is queued without the host waiting for it. Part of binding.
  *
- * What may be pinned: the host's arena, as a whole, and the memory of parameters and optimizer states, which the model
- * owns and keeps for as long as it has plans. Small buffers are not worth it. */
+ * Candidates are the host's arena, as a whole, and the memory of parameters and optimizer states, which the model owns
+ * and keeps as long as it has plans. Small buffers are not worth it. */
 #include "framework/plan/plan_internal.h"
 
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 
 enum { LEAST_BYTES = 1 << 16 };
 
-/* Pin what `step`, a copy, uses of the host's memory: all of the arena, or a buffer's own memory. pinned[buffer], and
- * pinned[0] for the arena, has a bit for each space whose calculator has pinned that. False: it stays as it is. */
+/* Pins the host memory that `step`, a copy, uses: all of the arena, or a buffer's own memory. pinned[buffer], and
+ * pinned[0] for the arena, has a bit for each space whose calculator has pinned it. False: it is not pinned. */
 static bool pin_for(sdlf_plan *plan, const plan_step *step, unsigned char *pinned)
 {
     const sdlf_queue_class *queues = step->calculator->type->queues;

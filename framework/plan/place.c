@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The placing pass: every buffer gets a memory space, and where a step reads what was last written in another space, a
- * copy is put before it. What no step writes (controls, constant parameters) is put in every space when it is loaded
- * instead. */
+/* The placement pass: every buffer gets a memory space; where a step reads what was last written in another space, a
+ * copy is inserted before it. Buffers that no step writes (controls, constant parameters) are instead loaded into every
+ * space. */
 #include "framework/plan/passes.h"
 
 #include <stdio.h>
@@ -10,16 +10,16 @@
 
 typedef struct placing {
     sdlf_plan *plan;
-    plan_step *old; /* the steps as they were; the plan's list is built anew */
+    plan_step *old; /* the original steps; the plan's list is rebuilt */
     int old_count;
     int (*copy)[PLAN_MAX_SPACES]; /* of each original buffer, its copy in each space; 0: none yet */
-    unsigned char *valid;         /* of each original buffer, the spaces that hold its present content (bits) */
+    unsigned char *valid;         /* of each original buffer, the spaces that hold its current content (bits) */
     int *writer;                  /* of each original buffer, the node of the first placed step that writes it; -1 */
     int originals;
-    plan_words *words; /* what the original buffers hold; NULL: nobody has asked yet */
+    plan_words *words; /* descriptions of the original buffers; NULL: not needed yet */
 } placing;
 
-/* The buffer that stands for `buffer` in `space`; 0: out of memory. */
+/* The buffer that holds a copy of `buffer` in `space`; 0: out of memory. */
 static int buffer_in(placing *p, int buffer, int space)
 {
     sdlf_plan *plan = p->plan;
@@ -48,7 +48,7 @@ static sdlf_status append_step(placing *p, const plan_step *step)
     return plan_append_step(p->plan, step);
 }
 
-/* What is in a buffer; what no rule names is memory of the layer that writes it. NULL: out of memory. */
+/* Describes a buffer; if no rule names it, it is memory of the layer that writes it. NULL: out of memory. */
 static char *describe(placing *p, int buffer)
 {
     if (p->words == NULL) p->words = plan_name_buffers(p->plan);
@@ -95,7 +95,7 @@ static sdlf_status append_copy(placing *p, const plan_step *reader, int buffer, 
     return status;
 }
 
-/* See to it that `space` holds the present content of the buffer. */
+/* Ensures that `space` holds the current content of the buffer. */
 static sdlf_status make_valid(placing *p, const plan_step *reader, int buffer, int space)
 {
     sdlf_plan *plan = p->plan;
@@ -105,7 +105,7 @@ static sdlf_status make_valid(placing *p, const plan_step *reader, int buffer, i
         if (plan_is_host_space(plan, i)) host = i;
         if (from < 0 && (p->valid[buffer] & 1u << i)) from = i;
     }
-    if (from < 0) { /* never written: an input, a state; it lives where it is first used */
+    if (from < 0) { /* never written: an input, a state; it is placed where it is first used */
         if (buffer_in(p, buffer, space) == 0) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
         p->valid[buffer] = (unsigned char)(1u << plan->buffers[buffer].space);
         from = plan->buffers[buffer].space;
@@ -114,7 +114,7 @@ static sdlf_status make_valid(placing *p, const plan_step *reader, int buffer, i
     if (host < 0) host = plan_named_space(plan, SDLF_HOST_SPACE, NULL);
     if (host < 0) return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "plan: more than %d memory spaces", PLAN_MAX_SPACES);
     if (host >= 0 && (p->valid[buffer] & 1u << host)) from = host;
-    if (from != host && space != host) { /* between two devices: through the host */
+    if (from != host && space != host) { /* between two devices: via the host */
         sdlf_status status = append_copy(p, reader, buffer, from, host);
         if (status != SDLF_OK) return status;
         p->valid[buffer] |= (unsigned char)(1u << host);
@@ -153,7 +153,7 @@ static sdlf_status place_step(placing *p, plan_step step)
     return append_step(p, &step);
 }
 
-/* A parameter or state that steps write lives where it is written last; a run begins with its content there. */
+/* Places each parameter or state that steps write where it is written last; a run starts with its content there. */
 static void home_written_buffers(placing *p)
 {
     sdlf_plan *plan = p->plan;

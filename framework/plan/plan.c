@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Making, measuring and freeing plans. */
+/* Creating, measuring and freeing plans. */
 #include "framework/plan/passes.h"
 
 #include <stdlib.h>
@@ -53,7 +53,7 @@ void sdlf_plan_free(sdlf_plan *plan)
     free(plan);
 }
 
-/* Parameters whose values are drawn where the plan keeps them; beside some that have values, here. */
+/* Describes the parameters, whose values are drawn where the plan keeps them, or in the model if some have values. */
 static sdlf_status describe(sdlf_model *model, const sdlf_plan_options *options, bool outline)
 {
     uint64_t seed = options->seed != 0 ? options->seed : 1;
@@ -62,13 +62,13 @@ static sdlf_status describe(sdlf_model *model, const sdlf_plan_options *options,
     return status == SDLF_OK && !outline ? model_allocate(model, some ? &seed : NULL) : status;
 }
 
-/* Values that were read for a plan that could not be made are in their file as before. */
+/* Values that were read for a plan whose creation failed are again left to their file. */
 static void defer_values(sdlf_model *model)
 {
     for (int i = 0; i < model->parameter_count; i++) model_drop_values(model, i);
 }
 
-/* Everything but memory. */
+/* Runs all passes except binding; allocates no memory for buffers. */
 static sdlf_status make_plan(sdlf_plan **result, sdlf_model *model, const sdlf_plan_options *options, bool outline)
 {
     bool from_file = model->source.file != NULL && model->status == SDLF_OK && options->take_parameters;
@@ -114,7 +114,7 @@ static sdlf_status make_plan(sdlf_plan **result, sdlf_model *model, const sdlf_p
     }
     plan_fit_lists(plan);
     plan->options.feed = NULL;
-    plan->options.placement = NULL; /* the caller's, read by now */
+    plan->options.placement = NULL; /* the caller's, no longer needed */
     plan->options.constants = NULL;
     plan->options.states = NULL;
     plan->options.conv_algorithm = plan->options.gemm_algorithm = NULL;
@@ -153,7 +153,7 @@ sdlf_status sdlf_plan_create(sdlf_plan **plan, sdlf_model *model, const sdlf_pla
     else if (taken && !(builds && valued == 0))
         model_give_away(model);
     else if (builds && model->built)
-        model_truncate_parameters(model, valued); /* the next plan draws the rest, and those of them that were taken */
+        model_truncate_parameters(model, valued); /* the next plan draws the rest, including those that were taken */
     return status;
 }
 

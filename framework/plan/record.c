@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* Recordings: the steps of a pass as one unit that its calculator replays (see calculator.h), where one calculator that
+/* Recordings: the steps of a pass as one unit that its calculator replays (see calculator.h), if one calculator that
  * can record computes them all.
  *
- * A step that draws its own batch takes its indices, its learning rate and its number from the device, so that several
- * steps are one step's operations several times over: of small steps, a recording holds as many, up to what the
- * calculator declares (longest_recording). Two of them, one long and one short, leave few steps to recordings of a
- * single one, whatever the number of steps. */
+ * A step that draws its own batch reads its indices, learning rate and number from the device, so several training
+ * steps are the same operations repeated: a recording of small steps holds as many as the calculator declares
+ * (longest_recording). Two of them, one long and one short, leave few steps to recordings of a single step, whatever
+ * the number of steps. */
 #include "framework/plan/plan_internal.h"
 
 #include "framework/saved_error.h"
 
 static const int several_steps[PLAN_SEVERAL] = {64, 8};
 
-/* The one calculator that computes steps [0, count) and can record them; NULL: none. */
+/* The calculator that computes all of steps [0, count) and can record them; NULL: none. */
 static sdlf_calculator *recorder_of(const sdlf_plan *plan, int count)
 {
     sdlf_calculator *calculator = count > 0 && !plan->options.no_recording ? plan->steps[0].calculator : NULL;
@@ -54,7 +54,7 @@ void plan_discard_recordings(sdlf_plan *plan)
     for (int i = 0; i < PLAN_SEVERAL; i++) discard(&plan->several[i]);
 }
 
-/* The cause is told, not that the recording came to nothing after it. */
+/* On failure reports the original cause, not the failed recording that follows from it. */
 static sdlf_status record(sdlf_plan *plan, plan_recording *kept, int count)
 {
     const sdlf_calculator_class *type = kept->calculator->type;
@@ -97,7 +97,7 @@ sdlf_status plan_run_pass(sdlf_plan *plan, plan_recording *kept, int count)
 sdlf_status plan_run_some(sdlf_plan *plan, int64_t most, int64_t *done)
 {
     plan_recording *kept = &plan->step_recording;
-    const bool warm = kept->warm; /* one step has warmed up for all */
+    const bool warm = kept->warm; /* one step warms up for all */
     for (int i = PLAN_SEVERAL - 1; i >= 0; i--) {
         plan_recording *several = &plan->several[i];
         if (several->calculator != NULL && warm && most >= several->repeats) kept = several;

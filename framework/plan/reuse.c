@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What a plan finds in the memory of another plan of its model (sdlf_plan_options.reuse). */
+/* Buffers that a plan shares with another plan of its model (sdlf_plan_options.reuse). */
 #include "framework/plan/plan_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Only the work of one calculator is in order on a device, and nothing would order what two plans queue. */
+/* Operations are ordered only within one calculator; nothing would order the work that two plans queue on a device. */
 static sdlf_status check_space(const sdlf_plan *reuse, const sdlf_calculator *calculator)
 {
     for (int i = 0; i < reuse->space_count; i++) {
@@ -31,7 +31,7 @@ sdlf_status plan_check_reuse(const sdlf_plan *plan)
     return status;
 }
 
-/* Which list a buffer is in: that of its parameter, or the last, of data and the loss scale. -1: nothing that is reused. */
+/* The list of a buffer: its parameter's, or the last, for data and the loss scale. -1: the buffer is not reused. */
 static int list_of(const sdlf_plan *plan, const plan_buffer *buffer)
 {
     if (buffer->kind == BUFFER_PARAMETER || buffer->kind == BUFFER_STATE) return buffer->parameter;
@@ -47,7 +47,7 @@ sdlf_status plan_list_reused(sdlf_plan *plan)
     plan->reused.next = calloc(buffers, sizeof *plan->reused.next);
     if (plan->reused.first == NULL || plan->reused.next == NULL)
         return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory for what it reuses");
-    for (int i = reuse->buffer_count - 1; i > 0; i--) { /* from behind, so that the lists are in order */
+    for (int i = reuse->buffer_count - 1; i > 0; i--) { /* from the back, so that lists are in order */
         int list = list_of(plan, &reuse->buffers[i]);
         if (list < 0) continue;
         plan->reused.next[i] = plan->reused.first[list];
@@ -63,7 +63,7 @@ void plan_release_reused(sdlf_plan *plan)
     plan->reused.first = plan->reused.next = NULL;
 }
 
-/* Do the plan and the one that it reuses mean the same data by that number? */
+/* True if the data with that index is the same in this plan and the one that it reuses. */
 static bool same_data(const sdlf_plan *plan, int data)
 {
     const sdlf_plan *reuse = plan->options.reuse;

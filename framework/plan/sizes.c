@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A plan for other sizes: where the steps are the same, only shapes, strides and offsets of their operands change, and
- * the memory stays. */
+/* Adapting a plan to other sizes: if the steps are the same, only shapes, strides and offsets of their operands change,
+ * and the memory is kept. */
 #include "framework/plan/passes.h"
 
 #include <string.h>
@@ -33,8 +33,8 @@ static bool alike(const sdlf_tensor *a, const sdlf_tensor *b)
     return a->dtype == b->dtype && a->buffer == b->buffer && a->shape.rank == b->shape.rank && a->layout == b->layout;
 }
 
-/* Options are compared byte by byte, the rest of their union too, which whoever made the operation has zeroed (compilers do so, see
- * cmake/SdlfOptions.cmake). Where it has not, equal steps count as different, which costs time or memory only. */
+/* Options are compared byte by byte, including the rest of their union, which the operation's creator has zeroed (compilers do so,
+ * see cmake/SdlfOptions.cmake). If it has not, equal steps count as different, which costs only time or memory. */
 enum { OPTIONS = offsetof(sdlf_operation, fill) };
 
 static bool steps_alike(const plan_step *a, const plan_step *b, bool options)
@@ -44,7 +44,7 @@ static bool steps_alike(const plan_step *a, const plan_step *b, bool options)
     for (int j = 0; j < SDLF_MAX_INPUTS && same; j++) same = alike(&x->in[j], &y->in[j]);
     for (int j = 0; j < SDLF_MAX_OUTPUTS && same; j++) same = alike(&x->out[j], &y->out[j]);
     same = same && sdlf_tensor_present(&x->prepared) == sdlf_tensor_present(&y->prepared);
-    if (same && sdlf_tensor_present(&x->prepared)) /* another form has another size */
+    if (same && sdlf_tensor_present(&x->prepared)) /* another packed form has another size */
         same = sdlf_tensor_bytes(&x->prepared) == sdlf_tensor_bytes(&y->prepared);
     return same && (!options || memcmp((const char *)x + OPTIONS, (const char *)y + OPTIONS, sizeof *x - OPTIONS) == 0);
 }
@@ -66,7 +66,7 @@ void plan_take_options(sdlf_plan *plan, const sdlf_plan *from)
                sizeof(sdlf_operation) - OPTIONS);
 }
 
-/* ---- once they have changed ---- */
+/* ---- after the sizes have changed ---- */
 
 static void settle(const sdlf_plan *plan, sdlf_tensor *tensor)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Are the weights that a plan keeps still those of its model? */
+/* Checks whether the weights that a plan keeps are still those of its model. */
 #include "framework/plan/passes.h"
 
 #include <stdatomic.h>
@@ -13,7 +13,7 @@ static bool writes_parameter(const sdlf_plan *plan, const sdlf_operation *operat
     return false;
 }
 
-/* Has the step weights of the model prepacked? (What is prepacked may be data, too: sparse matrices are.) */
+/* True if the step has prepacked model weights. (Prepacked operands may be data too, such as sparse matrices.) */
 static bool has_prepared_weights(const sdlf_plan *plan, const sdlf_operation *operation)
 {
     unsigned packed = sdlf_tensor_present(&operation->prepared) ? sdlf_operation_type(operation)->packed : 0;
@@ -40,7 +40,7 @@ void plan_note_weights(sdlf_plan *plan)
         plan->keeps_weights =
             plan->keeps_weights || (buffer->memory != NULL && (copy || buffer->kind == BUFFER_DERIVED));
     }
-    if (plan->options.mode != SDLF_INFER) plan->keeps_weights = false; /* what it trains is its own */
+    if (plan->options.mode != SDLF_INFER) plan->keeps_weights = false; /* its trained parameters are its own */
 }
 
 void plan_note_changes(sdlf_plan *plan, bool forward_alone)

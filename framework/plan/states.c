@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* States: outputs that are the next run's inputs (sdlf_state in plan.h). */
+/* States: outputs that become the next run's inputs (sdlf_state in plan.h). */
 #include "framework/plan/passes.h"
 
 #include <stdlib.h>
@@ -25,7 +25,7 @@ static int find_output(const sdlf_plan *plan, const char *name)
     return -1;
 }
 
-/* Is the output the input with something behind it, along an axis? That one; -1: they have one shape; -2: neither. */
+/* The axis along which the output is the input with an appended part; -1: same shape; -2: neither. */
 static int growing_axis(const sdlf_plan *plan, int input, int output)
 {
     sdlf_shape before = plan->values[input].tensor.shape, after = plan->values[output].tensor.shape;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Hints for the steps of inference (`ahead`, `before`), once their operands have addresses. */
+/* Hints for inference steps (`ahead`, `before`), set once their operands have addresses. */
 #include "framework/plan/plan_internal.h"
 #include "framework/plan/running.h"
 
-/* Where an operand's bytes lie, from its lowest one to behind its highest: strides may be negative. One without numbers
- * has none. */
+/* The byte range of an operand, from its lowest byte to past its highest: strides may be negative. Empty for an operand
+ * without elements. */
 static void find_extent(const sdlf_tensor *tensor, uintptr_t *begin, uintptr_t *end)
 {
     int64_t size = (int64_t)sdlf_dtype_size(tensor->dtype), below = 0, above = size;
@@ -18,7 +18,7 @@ static void find_extent(const sdlf_tensor *tensor, uintptr_t *begin, uintptr_t *
     *end += (uintptr_t)above;
 }
 
-/* May they have a byte in common? Of a sparse matrix that is not looked at. */
+/* True if they may share a byte. Sparse matrices are not examined. */
 static bool may_overlap(const sdlf_tensor *a, const sdlf_tensor *b)
 {
     uintptr_t begin[2], end[2];
@@ -29,7 +29,7 @@ static bool may_overlap(const sdlf_tensor *a, const sdlf_tensor *b)
     return begin[0] < end[1] && begin[1] < end[0];
 }
 
-/* Does one write what the other reads or writes? */
+/* True if one writes what the other reads or writes. */
 static bool conflicts_with(const sdlf_operation *writer, const sdlf_operation *other)
 {
     for (int i = 0; i <= SDLF_MAX_OUTPUTS; i++) {
@@ -45,7 +45,7 @@ static bool conflicts_with(const sdlf_operation *writer, const sdlf_operation *o
     return false;
 }
 
-/* Of operations on one calculator, one after the other: does the order not matter? */
+/* For consecutive steps on one calculator: true if their order does not matter. */
 static bool are_independent(const plan_step *a, const plan_step *b)
 {
     if (a->phase == SDLF_PHASE_COPY || b->phase == SDLF_PHASE_COPY || a->calculator != b->calculator) return false;
@@ -55,7 +55,7 @@ static bool are_independent(const plan_step *a, const plan_step *b)
 void plan_give_step_hints(sdlf_plan *plan)
 {
     if (plan->options.mode != SDLF_INFER) return;
-    const plan_step *next = NULL; /* whose weights were prepacked */
+    const plan_step *next = NULL; /* the next step with prepacked weights */
     for (int i = plan->forward_steps - 1; i >= 0; i--) {
         plan_step *step = &plan->steps[i];
         if (next != NULL && next->calculator == step->calculator) step->operation.ahead = next->operation.prepared;

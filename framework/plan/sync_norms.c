@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: MIT */
-/* Batch normalisation over the batch of all ranks. A pass behind lowering, before any fusion: each batch_norm2d_forward
- * and _backward of training becomes operations that every calculator has, with sums over all ranks between them; layers
- * and kernels know nothing of it.
+/* Batch normalisation over the batch of all ranks. A pass after lowering, before any fusion: each batch_norm2d_forward
+ * and _backward of training is replaced by operations that every calculator has, with sums over all ranks between them;
+ * layers and kernels are unaware of it.
  *
  *   forward    mean = all(sum x / n);  variance = all(sum (x - mean)^2 / n);  y = batch_norm2d_infer of these
  *   backward   dweight, dbias: this rank's, which are added as other gradients are;
  *              a = all(dbias / n);  b = all(dweight / n);  dx = weight / std (dy - a - xhat b)
  *
- * n are the elements of a channel over all ranks, all(..) is the sum over them. Two sums forward, where one of x and
- * x^2 would do: what a mean far from 0 would cost in digits is more than a message. */
+ * n is the number of elements of a channel over all ranks, all(..) the sum over ranks. Forward uses two all-reduces,
+ * where one of x and x^2 would do: with a mean far from 0, the cancellation would cost more than a message does. */
 #include "framework/plan/passes.h"
 
 #include <stdlib.h>
 
 typedef struct norm {
     sdlf_plan *plan;
-    const plan_step *step; /* the old one */
+    const plan_step *step; /* the original step */
     sdlf_shape rows;       /* x as (N,C,HW) */
-    double share;          /* of one element in a mean over all ranks; 0: this rank's part is none */
-    double count;          /* of elements of a channel, over all ranks */
-    sdlf_status status;    /* of all so far: after a failure nothing more is emitted */
+    double share;          /* weight of one element in a mean over all ranks; 0: this rank has no samples */
+    double count;          /* elements of a channel, over all ranks */
+    sdlf_status status;    /* of all so far: nothing is emitted after a failure */
 } norm;
 
 static const sdlf_tensor none = {.dtype = SDLF_NONE};
@@ -38,7 +38,7 @@ static sdlf_tensor room(norm *n, sdlf_shape shape)
     return made;
 }
 
-/* y = a op b, or a op scalar where b is absent; an absent y: a new one of a's shape. */
+/* y = a op b, or a op scalar if b is absent; if y is absent, into a new tensor of a's shape. */
 static sdlf_tensor binary(norm *n, sdlf_binary_function function, sdlf_tensor a, sdlf_tensor b, double scalar,
                           sdlf_tensor y)
 {
@@ -48,7 +48,7 @@ static sdlf_tensor binary(norm *n, sdlf_binary_function function, sdlf_tensor a,
     return y;
 }
 
-/* One number of each channel, seen under the shape of x's rows. */
+/* One value per channel, broadcast to the shape of x's rows. */
 static sdlf_tensor over_rows(const norm *n, sdlf_tensor channels)
 {
     return sdlf_tensor_broadcast(sdlf_tensor_reshape(channels, sdlf_shape(n->rows.dim[1], 1)), n->rows);
@@ -74,7 +74,7 @@ static void sum_over_ranks(norm *n, sdlf_tensor part)
     if (n->status == SDLF_OK) n->status = plan_append_sum(n->plan, &sum, true);
 }
 
-/* The mean of rows, or of their squares, over all ranks, into `mean` (C). */
+/* The mean of rows, or of their squares, over all ranks, written to `mean` (C). */
 static sdlf_tensor mean_of(norm *n, sdlf_reduction function, sdlf_tensor rows, sdlf_tensor mean)
 {
     sdlf_tensor each = reduce(n, function, rows, 2), sum = reduce(n, SDLF_REDUCE_SUM, each, 0);
@@ -127,7 +127,7 @@ static void backward(norm *n)
     binary(n, SDLF_BINARY_MULTIPLY, op->out[2], none, 1 / n->count, a);
     binary(n, SDLF_BINARY_MULTIPLY, op->out[1], none, 1 / n->count, b);
     sum_over_ranks(n, both);
-    if (n->share == 0) { /* a part that is none has no part in the means either */
+    if (n->share == 0) { /* a rank without samples does not contribute to the means either */
         emit(n, &(sdlf_operation){.kind = SDLF_FILL, .out = {op->out[0]}});
         return;
     }
@@ -142,7 +142,7 @@ static void backward(norm *n)
     binary(n, SDLF_BINARY_MULTIPLY, rest, over_rows(n, factor), 0, sdlf_tensor_reshape(op->out[0], n->rows));
 }
 
-/* The old step, or what stands for it. */
+/* Appends the original step, or its replacement. */
 static sdlf_status append(sdlf_plan *plan, const plan_step *step)
 {
     sdlf_operation_kind kind = step->operation.kind;
@@ -176,6 +176,6 @@ sdlf_status plan_sync_norms(sdlf_plan *plan)
         status = append(plan, &old[i]);
     }
     if (first_backward == count) plan->forward_steps = plan->step_count;
-    free(old); /* they own nothing yet */
+    free(old); /* steps own nothing yet */
     return status;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* A plan for inference that takes its model's parameters (options.take_parameters): values that no step reads but in
- * another form (prepacked for their kernel, with normalisations and scales folded in, in another dtype or on a device) are freed as
- * soon as they are in it, each before the next one's turn, so that only one is ever there twice. Values that steps read
- * where they are stay. */
+/* An inference plan that takes over its model's parameters (options.take_parameters): values that steps read only in
+ * another form (prepacked for their kernel, with normalisations and scales folded in, in another dtype or on a device)
+ * are freed as soon as they have been converted, each before the next one, so that only one exists twice at any time.
+ * Values that steps read in place are kept. */
 #include "framework/plan/passes.h"
 
 #include <stdlib.h>
@@ -32,7 +32,7 @@ int plan_source_parameters(const sdlf_plan *plan, const plan_buffer *buffer, int
     return count;
 }
 
-/* Mark every buffer that a step reads, or writes, as it is. */
+/* Marks every buffer that a step reads unpacked, or writes. */
 static void mark_read(const plan_step *step, bool *read)
 {
     const sdlf_operation *op = &step->operation;
@@ -44,14 +44,14 @@ static void mark_read(const plan_step *step, bool *read)
     }
 }
 
-/* What the buffer's content is made of is read at that time. Times come in order. */
+/* Records that the parameters from which the buffer is computed are read at that time. Times come in order. */
 static void note_time(const sdlf_plan *plan, const plan_buffer *buffer, int *after, int time)
 {
     int parameter[PLAN_FOLDED];
     for (int i = plan_source_parameters(plan, buffer, parameter) - 1; i >= 0; i--) after[parameter[i]] = time;
 }
 
-/* Is it the model's own memory? */
+/* True if it is the model's own memory. */
 static bool is_in_place(const sdlf_plan *plan, const plan_buffer *buffer)
 {
     return buffer->kind == BUFFER_PARAMETER && buffer->memory != NULL && !plan_is_copy_of_model(plan, buffer);

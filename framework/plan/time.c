@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Timing a plan step by step.
  *
- * In inference, steps of calculators that record are timed as recorded rows (time_recorded.c): a step of some
- * microseconds would else be lost in the time that it takes to launch it and to wait for it. Training steps are timed
- * one at a time: they change what they read. */
+ * In inference, steps of calculators that can record are timed as recorded rows (time_recorded.c): otherwise the launch
+ * and synchronisation overhead would hide a step of some microseconds. Training steps are timed one at a time: they
+ * change their inputs. */
 #include "framework/plan/plan_internal.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 #include "framework/require.h"
 #include "framework/sort.h"
 
-/* Copy all parameters and states of the model to `saved`, or back. Returns the bytes; in inference none, since no step
+/* Copies all parameters and states of the model to `saved`, or back. Returns the bytes; in inference 0, since no step
  * changes them. */
 static size_t snapshot(const sdlf_plan *plan, char *saved, bool restore)
 {
@@ -47,8 +47,8 @@ bool plan_times_on(const sdlf_timing *timing)
     return timing->go_on == NULL || timing->go_on(timing->user);
 }
 
-/* One timed run of all steps into times[step * repeats + repeat]; SDLF_ERROR_INTERRUPTED where it did not reach its
- * end. */
+/* One timed run of all steps into times[step * repeats + repeat]; SDLF_ERROR_INTERRUPTED if it was stopped
+ * early. */
 static sdlf_status time_once(sdlf_plan *plan, double *times, const sdlf_timing *timing, int repeat)
 {
     for (int i = 0; i < plan->step_count; i++) {
@@ -64,13 +64,13 @@ static sdlf_status time_once(sdlf_plan *plan, double *times, const sdlf_timing *
     return SDLF_OK;
 }
 
-/* How many times a step that takes so long with its launch is run in a row. */
+/* How many times in a row to run a step that takes `seconds` including its launch. */
 static int row_of(double seconds)
 {
     return seconds < 1e-4 ? 20 : seconds < 1e-3 ? 4 : 1;
 }
 
-/* A step of inference, as a recorded row; it has run before. times has room for all repeats. */
+/* Times an inference step as a recorded row; it has run before. times has space for all repeats. */
 static sdlf_status time_recorded(sdlf_plan *plan, plan_step *step, double *times, const sdlf_timing *timing)
 {
     double start = sdlf_clock();
@@ -86,7 +86,7 @@ static bool is_timed_recorded(const sdlf_plan *plan, const plan_step *step)
            step->calculator->type->record_begin != NULL;
 }
 
-/* Every step with a clock around it. */
+/* Times every step individually. */
 static sdlf_status time_steps(sdlf_plan *plan, const sdlf_timing *timing)
 {
     const int repeats = timing->repeats;
@@ -119,9 +119,9 @@ static sdlf_status time_steps(sdlf_plan *plan, const sdlf_timing *timing)
         if (is_timed_recorded(plan, &plan->steps[i])) status = time_recorded(plan, &plan->steps[i], times, timing);
     }
     if (status == SDLF_OK && plan->options.mode == SDLF_INFER)
-        status = plan_run_steps(plan, 0, plan->step_count); /* steps that work in place did so often */
+        status = plan_run_steps(plan, 0, plan->step_count); /* in-place steps ran repeatedly: recompute */
     snapshot(plan, saved, true);
-    plan->feed.steps = plan->feed.done = 0; /* the epoch under way is over */
+    plan->feed.steps = plan->feed.done = 0; /* the current epoch is over */
     sdlf_status restored = plan_move_parameters(plan, true);
     if (status == SDLF_OK) status = restored;
     if (scale.scale > 0) {

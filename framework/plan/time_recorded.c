@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Timing the steps of inference, each many times in a row: on a device, waiting for one short kernel takes longer than
- * the kernel. Where its calculator records, the row is one unit. (Its operands may then lie in a cache where a run of
- * the whole network brings them from memory.) */
+/* Timing inference steps, each many times in a row: on a device, waiting for one short kernel takes longer than the
+ * kernel. If its calculator can record, the row is one recording. (Its operands may then be in a cache where a run of
+ * the whole network loads them from memory.) */
 #include "framework/plan/plan_internal.h"
 
 #include <stdlib.h>
@@ -14,12 +14,12 @@ static sdlf_status run_in_a_row(sdlf_plan *plan, const plan_step *step, int toge
 {
     sdlf_status status = SDLF_OK;
     plan_step alone = *step;
-    alone.operation.before = NULL; /* it is behind itself here */
+    alone.operation.before = NULL; /* here it follows itself */
     for (int i = 0; i < together && status == SDLF_OK; i++) status = plan_run_step(plan, &alone);
     return status;
 }
 
-/* A recording of the row; NULL where the calculator has none, or the plan shall have none. */
+/* Records the row; NULL if the calculator cannot record, or the plan disables recording. */
 static sdlf_status record_row(sdlf_plan *plan, const plan_step *step, int together, void **recording)
 {
     const sdlf_calculator_class *type = step->calculator->type;
@@ -40,7 +40,7 @@ sdlf_status plan_time_row(sdlf_plan *plan, plan_step *step, int together, double
     int made = 0;
     const sdlf_calculator_class *type = step->calculator->type;
     void *recording = NULL;
-    sdlf_status status = plan_run_step(plan, step); /* warms up */
+    sdlf_status status = plan_run_step(plan, step); /* warm-up */
     if (status == SDLF_OK) status = record_row(plan, step, together, &recording);
     for (int repeat = -1; repeat < timing->repeats && status == SDLF_OK; repeat++) {
         if (made > 0 && !plan_times_on(timing)) break;
@@ -72,7 +72,7 @@ sdlf_status plan_time_in_rows(sdlf_plan *plan, const sdlf_timing *timing)
     }
     free(times);
     if (status == SDLF_OK)
-        status = plan_run_steps(plan, 0, plan->step_count); /* steps that work in place did so often */
+        status = plan_run_steps(plan, 0, plan->step_count); /* in-place steps ran repeatedly: recompute */
     return status == SDLF_OK ? sdlf_plan_synchronize(plan) : status;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers between the host and a plan's buffers, wherever these are. */
+/* Transfers between the host and a plan's buffers in any space. */
 #include "framework/plan/plan_internal.h"
 
 #include <string.h>
@@ -30,8 +30,8 @@ sdlf_status plan_download(sdlf_plan *plan, int buffer, int64_t offset, void *hos
     return calculator->type->download(calculator, host, from, bytes);
 }
 
-/* The pieces without gaps of an operand in the host's memory, from axis `axis` on: to the packed elements at `packed`,
- * or from there. Returns what is behind them. */
+/* Copies the contiguous pieces of an operand in host memory, from axis `axis` on, to or from the packed elements at
+ * `packed`. Returns the end of these. */
 static char *move_pieces(const sdlf_tensor *x, int axis, char *at, char *packed, bool from_packed)
 {
     int64_t size = (int64_t)sdlf_dtype_size(x->dtype);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Weights that are wanted only until they have been prepacked, in the host's memory, where every step that reads them
- * has them in the form that its kernel likes best, and so leaves them unread: those that the plan works out itself
- * (with batch normalisation folded in, or in another dtype than the model's), and those that it takes from a file. Each
- * is worked out or read when parameters are loaded, right before it is prepacked; what is worked out, all that is the
- * same operand in one room. On a device other plans may share them. */
+/* Weights that are needed only until they have been prepacked, in host memory, where every step that reads them uses
+ * its kernel's prepacked form: derived weights (with batch normalisation folded in, or in another dtype than the
+ * model's), and those read from a file. Each is computed or read when parameters are loaded, right before it is
+ * prepacked; all derived weights of the same operand index share one buffer. On a device they may be shared with other
+ * plans. */
 #include "framework/plan/passes.h"
 
 #include <stdlib.h>
@@ -32,7 +32,7 @@ bool plan_is_prepacked(const sdlf_operation *op, int i)
     return unread && sdlf_tensor_present(&op->in[i]) && sdlf_tensor_present(&op->prepared);
 }
 
-/* What is one operand here and another there would need two rooms. */
+/* A buffer that is a different operand in different steps would need two buffers. */
 static void look_at_step(sdlf_plan *plan, const plan_step *step)
 {
     const sdlf_operation *op = &step->operation;
@@ -59,12 +59,12 @@ void plan_find_unpacked_weights(sdlf_plan *plan)
     for (int i = 1; i < plan->buffer_count; i++) {
         plan_buffer *buffer = &plan->buffers[i];
         if (!buffer->raw || !is_worked_out(buffer)) continue;
-        buffer->first_use = buffer->last_use = 0; /* between runs, when nothing but outputs is there */
+        buffer->first_use = buffer->last_use = 0; /* between runs, when only outputs are live */
         if (i != largest[buffer->operand]) buffer->alias = largest[buffer->operand];
     }
 }
 
-/* Bytes that a step's weights are prepacked from, and the step. */
+/* The bytes of the weights that a step prepacks, and the step. */
 typedef struct weights_of_step {
     int64_t bytes;
     int step;
@@ -83,7 +83,7 @@ sdlf_status plan_order_preparing(const sdlf_plan *plan, int **steps, int *count)
     *count = 0;
     *steps = malloc(((size_t)plan->step_count + 1) * sizeof **steps);
     bool *listed =
-        calloc((size_t)plan->buffer_count + 1, sizeof *listed); /* what steps share is prepacked by the first */
+        calloc((size_t)plan->buffer_count + 1, sizeof *listed); /* shared weights are prepacked by the first step */
     if (list == NULL || *steps == NULL || listed == NULL) {
         free(list);
         free(listed);

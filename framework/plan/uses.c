@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which steps use a buffer, and the questions that rules ask about that. See uses.h. */
+/* Use lists of buffers, and the queries of the rules. See uses.h. */
 #include "framework/plan/uses.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static sdlf_status no_memory(void)
     return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory for the uses of its buffers");
 }
 
-/* Room for the uses of one more step. */
+/* Ensures capacity for the uses of one more step. */
 static sdlf_status reserve(plan_uses *uses)
 {
     if (uses->count + SDLF_MAX_OPERANDS <= uses->capacity) return SDLF_OK;
@@ -31,7 +31,7 @@ static sdlf_status reserve(plan_uses *uses)
     return SDLF_OK;
 }
 
-/* Room for buffers that were made since. */
+/* Ensures capacity for buffers created since. */
 static sdlf_status widen(plan_uses *uses, int buffer)
 {
     if (buffer < uses->buffer_count) return SDLF_OK;
@@ -44,7 +44,7 @@ static sdlf_status widen(plan_uses *uses, int buffer)
     return SDLF_OK;
 }
 
-/* Put a step in front of a list, unless it stands there. */
+/* Prepends a step to a list, unless it is already first. */
 static void prepend(plan_uses *uses, int *list, int step)
 {
     if (*list >= 0 && uses->use[*list].step == step) return;
@@ -73,7 +73,7 @@ sdlf_status plan_uses_make(plan_uses *uses, const plan_step *steps, int step_cou
 {
     *uses = (plan_uses){.count = 0};
     sdlf_status status = widen(uses, buffer_count);
-    for (int i = step_count - 1; i >= 0 && status == SDLF_OK; i--) { /* each goes to the front of its lists */
+    for (int i = step_count - 1; i >= 0 && status == SDLF_OK; i--) { /* each is prepended to its lists */
         if (!steps[i].dead) status = add(uses, steps, i, false);
     }
     if (status != SDLF_OK) plan_uses_release(uses);
@@ -98,14 +98,14 @@ int plan_uses_first(const plan_uses *uses, int buffer)
             link = &uses->use[*link].next;
             if (uses->looks != NULL) ++*uses->looks;
         }
-        if (*link >= 0 && uses->use[*link].step == uses->use[use].step) continue; /* known */
+        if (*link >= 0 && uses->use[*link].step == uses->use[use].step) continue; /* already listed */
         uses->use[use].next = *link;
         *link = use;
     }
     return list->first;
 }
 
-/* ---- what rules ask ---- */
+/* ---- queries of rules ---- */
 
 sdlf_status plan_find_uses(sdlf_plan *plan)
 {
@@ -122,7 +122,7 @@ sdlf_status plan_replace_operation(sdlf_plan *plan, int step, const sdlf_operati
     return plan_uses_add(&plan->uses, plan->steps, step);
 }
 
-/* The first step from use `at` on that is not dead and reads (or writes) the buffer; its use, -1: none. */
+/* The use of the first live step at or after use `at` that reads (or writes) the buffer; -1: none. */
 static int next_use(const sdlf_plan *plan, int buffer, int at, bool (*question)(const plan_step *, int))
 {
     for (; at >= 0; at = plan->uses.use[at].next) {
@@ -179,7 +179,7 @@ int plan_next_reader(const sdlf_plan *plan, int buffer, int after)
     return at >= 0 ? plan->uses.use[at].step : -1;
 }
 
-/* Are there as many elements wherever the operation reads the buffer? */
+/* True if the operation reads that many elements wherever it reads the buffer. */
 static bool reads_all(const sdlf_operation *reader, int buffer, int64_t count)
 {
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {

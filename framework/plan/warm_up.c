@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* A plan that draws its own batches and can be recorded is warmed up when it is made: one step runs, so that whatever
- * libraries set up lazily is there, and its recordings are made; then everything is as it was. Its first epoch is then
- * as fast as all others.
+/* A plan that draws its own batches and can be recorded is warmed up when it is made: one step runs, which completes
+ * the lazy initialisation of libraries, and its recordings are made; then the original state is restored. So its first
+ * epoch is as fast as all others.
  *
- * Such a plan keeps parameters and states only in its device's memory, so that what the step has done to them is undone
- * by loading them from the model again, or by drawing them anew; those that another plan shares with it are stored in
- * the model before. */
+ * Such a plan keeps parameters and states only in its device's memory, so the effects of the step are undone by
+ * reloading them from the model, or by drawing them again; those that it shares with another plan are first stored in
+ * the model. */
 #include "framework/plan/plan_internal.h"
 
 static sdlf_status restore(sdlf_plan *plan, const sdlf_loss_scale *scale)

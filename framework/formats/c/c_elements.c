@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Statements of functions of elements: activations, functions of two operands, sums of two. */
+/* Statements of elementwise functions: activations, binary functions, sums of two. */
 #include "framework/formats/c/c_export.h"
 
 #include <string.h>
 
-/* ---- of one ---- */
+/* ---- unary ---- */
 
-/* y = f(v); A and B are numbers of the activation's. */
+/* y = f(v); A and B are constants of the activation. */
 static const struct {
     const char *formula;
     enum { NO_NUMBERS, LOW_HIGH, SLOPE, ALPHA_BETA } numbers;
@@ -74,7 +74,7 @@ void c_print_activation(c_export *e, const c_step *step)
     c_close(e, &loops);
 }
 
-/* ---- of two ---- */
+/* ---- binary ---- */
 
 static const char *formula_of_floats(sdlf_binary_function function)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The export as a whole, and what its parts share. See c_export.h. */
+/* The export as a whole, and functions shared by its parts. See c_export.h. */
 #include "framework/formats/c/c_export.h"
 
 #include <stdarg.h>
@@ -36,7 +36,7 @@ void c_no_memory(c_export *e)
     if (c_ok(e)) e->status = sdlf_fail(SDLF_ERROR_MEMORY, "out of memory writing model '%s' as C", e->model->name);
 }
 
-/* ---- looking ---- */
+/* ---- queries ---- */
 
 const model_layer *c_at(const c_export *e, int layer)
 {
@@ -92,7 +92,7 @@ void c_print(c_export *e, const char *format, ...)
     if (length > 0) c_write(e, line, (size_t)length < sizeof line ? (size_t)length : sizeof line - 1);
 }
 
-/* ---- the way in ---- */
+/* ---- entry point ---- */
 
 static sdlf_status choose_name(c_export *e)
 {

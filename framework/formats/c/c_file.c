@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The file: what it is, the kernels, the weights, the function that runs the network. */
+/* The file: its description, the kernels, the weights, the function that runs the network. */
 #include "framework/formats/c/c_export.h"
 
 #include <ctype.h>
@@ -10,7 +10,7 @@
 
 #include "framework/formats/text.h"
 
-/* A name for a comment: nothing in it ends one. */
+/* A name for use inside a comment: it cannot end the comment. */
 static c_name plain(const char *name)
 {
     c_name shown;
@@ -55,7 +55,7 @@ static void print_prototype(c_export *e)
     c_print(e, ")");
 }
 
-/* NAME_INPUT = 784, and the like. */
+/* Prints NAME_INPUT = 784, and the like. */
 static void print_sizes(c_export *e)
 {
     c_print(e, "enum {");
@@ -70,7 +70,7 @@ static void print_sizes(c_export *e)
     c_print(e, " }; /* numbers in each */\n\n");
 }
 
-/* What the types of values and of kernels need. */
+/* The headers that the types of values and kernels require. */
 static void print_includes(c_export *e)
 {
     bool integers = c_uses(e, "integer_power") || c_uses(e, "arg_reduce") || c_uses(e, "top_k"), bools = false;
@@ -120,7 +120,7 @@ static void print_head(c_export *e)
     c_print(e, ";\n\n");
 }
 
-/* Outputs that are an input or a weight, or given twice. */
+/* Copies outputs that are an input or a weight, or given twice. */
 static void print_copies(c_export *e)
 {
     for (int i = 0; i < e->output_count; i++) {
@@ -134,7 +134,7 @@ static void print_copies(c_export *e)
     }
 }
 
-/* A line before a layer's statements. */
+/* The line before a layer's statements. */
 static void print_title(c_export *e, int layer)
 {
     const model_layer *at = c_at(e, layer);

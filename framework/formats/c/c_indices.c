@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Statements that go along one axis: reduce, arg_reduce, top_k, resample. x is seen as (outer, length, inner). */
+/* Statements along one axis: reduce, arg_reduce, top_k, resample. x is viewed as (outer, length, inner). */
 #include "framework/formats/c/c_export.h"
 
 #include <stdio.h>
@@ -75,7 +75,7 @@ void c_print_top_k(c_export *e, const c_step *step)
             (long long)o->out[0].shape.dim[o->top_k.axis], o->top_k.smallest);
 }
 
-/* ---- resampling: what each output is made of is worked out here, and is a table in the file ---- */
+/* ---- resampling: taps are computed here, and written to the file as a table ---- */
 
 static void print_table(c_export *e, const sdlf_resample_options *options, int64_t length, int64_t outputs,
                         int64_t taps, bool weights)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where each value lies: in an argument, in an array of weights, or in the scratch memory of its type, at the lowest
- * place that is free throughout its life. */
+/* Memory planning: each value is in an argument, in an array of weights, or in the scratch memory of its type, at the
+ * lowest offset that is free throughout its lifetime. */
 #include "framework/formats/c/c_export.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@ static c_value *root_of(c_export *e, const sdlf_tensor *tensor)
     return &e->value[c_root(e, tensor->buffer)];
 }
 
-/* Steps of which nobody reads anything go; who reads what. */
+/* Removes steps whose outputs have no reader; marks which values are read. */
 static void drop_unread(c_export *e)
 {
     int kept = 0;
@@ -65,7 +65,7 @@ static void place_arguments(c_export *e)
     }
 }
 
-/* Input i of step s as the place of what it writes: nobody reads it later, nor now in another order. */
+/* True if step s may write its output over input i: no later step reads it, and this one only in order. */
 static bool may_alias(c_export *e, int s, int i)
 {
     const sdlf_operation *o = &e->step[s].operation;
@@ -94,7 +94,7 @@ static void join_values(c_export *e)
     }
 }
 
-/* Values in scratch memory that are needed at a step or later. */
+/* Values in scratch memory that are live at a step or later. */
 typedef struct in_use {
     const c_value **value;
     int count;
@@ -108,7 +108,7 @@ static void forget_before(in_use *used, int step)
     used->count = kept;
 }
 
-/* Does the value, where it is now, meet nothing that lives at the same time? -1; else the end of what it meets. */
+/* -1 if the value, at its present offset, overlaps no live value; otherwise the end of the one it overlaps. */
 static int64_t conflict(const in_use *used, const c_value *value)
 {
     for (int i = 0; i < used->count; i++) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Loops over views. Axes along which every operand goes on in even steps are one loop; what is left is written as an
- * expression of the loops' variables, "784 + i * 12 + j". */
+/* Loops over views. Axes along which every operand has a uniform stride are merged into one loop; indices are written
+ * as expressions of the loop variables, "784 + i * 12 + j". */
 #include "framework/formats/c/c_export.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 
 static const char variables[] = "ijklmnop";
 
-/* Axes that remain, outermost first. */
+/* The remaining axes, outermost first. */
 typedef struct walk {
     int rank;
     int64_t dim[SDLF_MAX_RANK];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* From layers to steps: each live layer describes its forward pass, once, and what it emits is kept.
+/* Lowering of layers to steps: each live layer emits its forward pass once, and the operations are recorded.
  *
- * Values are numbered: 0 is none, then come the outputs of all layers, then the model's parameters, then what layers
- * make for themselves. A layer that does nothing, and a batch normalisation that is folded, gives its input on; a
- * parameter that a layer gives out as it is (`value`) is that output. */
+ * Values are numbered: 0 is none, followed by the outputs of all layers, the model's parameters, and the layers'
+ * temporaries. An identity layer, and a batch normalisation that is folded, aliases its output to its input; a
+ * parameter that a layer outputs unchanged (`value`) is that output. */
 #include "framework/formats/c/c_export.h"
 
 #include <stdlib.h>
@@ -58,7 +58,7 @@ static sdlf_tensor tensor_of(int value, sdlf_dtype dtype, sdlf_shape shape)
     return tensor;
 }
 
-/* One more value, of a layer's own. */
+/* Adds a temporary value of a layer. */
 static sdlf_status add_value(c_export *e, int layer, sdlf_dtype dtype, sdlf_shape shape, sdlf_tensor *tensor)
 {
     if (!c_ok(e)) return e->status;
@@ -85,7 +85,7 @@ static sdlf_status scratch(layer_sink *base, sdlf_dtype dtype, sdlf_shape shape,
 
 /* ---- steps ---- */
 
-/* A parameter as it is, perhaps as another type: its numbers are written as that. */
+/* True for a parameter output unchanged, possibly as another type: its elements are then written as that. */
 static bool gives_parameter(c_export *e, const sdlf_operation *operation)
 {
     const sdlf_tensor *from = &operation->in[0], *to = &operation->out[0];
@@ -142,7 +142,7 @@ static void make_values(c_export *e)
     }
 }
 
-/* What the layer knows when it describes itself: it keeps tensors for itself too. */
+/* The context of the layer's forward pass, including tensors that it saves. */
 static sdlf_status describe(c_export *e, int layer, c_sink *sink)
 {
     const model_layer *at = c_at(e, layer);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Statements that move elements: fill, copy (with another type), select, gather. */
+/* Statements that move elements: fill, copy (with type conversion), select, gather. */
 #include "framework/formats/c/c_export.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@ void c_print_fill(c_export *e, const c_step *step)
             c_constant(o->out[0].dtype, o->fill.value).text);
 }
 
-/* ---- another type ---- */
+/* ---- type conversion ---- */
 
 typedef struct range {
     const char *low, *high;     /* as integers */
@@ -30,7 +30,7 @@ static range range_of(sdlf_dtype dtype)
     }
 }
 
-/* v, which is of type `from`, as type `to`: floats toward zero, all of them saturating, NaN is 0. */
+/* v of type `from` converted to type `to`: floats round toward zero, all saturate, NaN becomes 0. */
 static c_name converted(sdlf_dtype from, sdlf_dtype to)
 {
     c_name text;
@@ -82,7 +82,7 @@ void c_print_select(c_export *e, const c_step *step)
             c_element(e, &o->in[0], loops.index[0]).text, part[0].text, part[1].text);
 }
 
-/* x seen as (outer, length, inner); an index from the end, or outside. */
+/* x viewed as (outer, length, inner); an index may count from the end, or be out of range. */
 void c_print_gather(c_export *e, const c_step *step)
 {
     const sdlf_tensor *x = &step->operation.in[0], *index = &step->operation.in[1], *y = &step->operation.out[0];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names and numbers as C has them. */
+/* Names and numbers in C syntax. */
 #include "framework/formats/c/c_export.h"
 
 #include <ctype.h>
@@ -42,7 +42,7 @@ static void add_array(c_export *e, int layer, const char *parameter)
     array->layer = layer;
 }
 
-/* Beside its parameters, a layer may have arrays that are made of batch normalisations. */
+/* Besides its parameters, a layer may have arrays derived from batch normalisations. */
 void c_list_arrays(c_export *e)
 {
     static const char *const made[] = {"scale", "shift", "bias"};
@@ -66,7 +66,7 @@ void c_list_arrays(c_export *e)
     e->array_count = kept;
 }
 
-/* May another layer have an array of that name? Those of one name stand together, a layer once. */
+/* True if another layer may have an array of that name. Equal names are adjacent, each layer once. */
 static bool is_shared(const c_export *e, int layer, const char *name)
 {
     int low = 0, high = e->array_count;
@@ -85,7 +85,7 @@ static bool is_shared(const c_export *e, int layer, const char *name)
 c_name c_weights(const c_export *e, int layer, const char *parameter)
 {
     c_name wanted = with_parameter(e, layer, parameter), all;
-    bool alone = strstr(wanted.text, "__") == NULL; /* as names with a number have it */
+    bool alone = strstr(wanted.text, "__") == NULL; /* like names with a number */
     for (const c_kernel *kernel = c_kernels; kernel->name != NULL; kernel++)
         if (strcmp(kernel->name, wanted.text) == 0) alone = false;
     if (alone && !is_shared(e, layer, wanted.text)) return wanted;
@@ -103,7 +103,7 @@ c_name c_number(float value)
         snprintf(text.text, sizeof text.text, value < 0 ? "-INFINITY" : "INFINITY");
     else
         snprintf(text.text, sizeof text.text, "%.9g", (double)value);
-    char *comma = strchr(text.text, ','); /* in languages that write one */
+    char *comma = strchr(text.text, ','); /* in locales that write one */
     if (comma != NULL) *comma = '.';
     bool whole = strspn(text.text, "-0123456789") == strlen(text.text);
     if (isfinite(value)) strcat(text.text, whole ? ".0f" : "f");
@@ -171,7 +171,7 @@ const char *c_scratch_name(sdlf_dtype dtype)
     }
 }
 
-/* The array that a value lies in. */
+/* The array that holds a value. */
 static c_name array_of(const c_export *e, const c_value *value)
 {
     c_name name;
@@ -184,7 +184,7 @@ static c_name array_of(const c_export *e, const c_value *value)
     return name;
 }
 
-/* `first` elements on, and as far as `index` says. */
+/* The tensor's position in its array, offset by `index`. */
 static c_name place_of(const c_export *e, const sdlf_tensor *tensor, const char *index, bool element)
 {
     const c_value *value = &e->value[c_root(e, tensor->buffer)];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What an operation becomes: a row for each kind that networks as C may have, and the calls of kernels. */
+/* Maps operations to statements: a row per kind that exported networks may use, and the calls of kernels. */
 #include "framework/formats/c/c_export.h"
 
 #include <stdio.h>
@@ -24,7 +24,7 @@ bool c_uses(const c_export *e, const char *kernel)
     return e->kernels >> position_of(kernel) & 1;
 }
 
-/* Kernels work on one sample: the head of a loop over all of them, and the address of sample n. */
+/* Kernels process one sample: prints the head of a loop over all of them, and the address of sample n. */
 static void begin_samples(c_export *e, int64_t samples)
 {
     if (samples > 1) c_print(e, "    for (int n = 0; n < %lld; n++)\n    ", (long long)samples);
@@ -59,7 +59,7 @@ static void print_window(c_export *e, const sdlf_tensor *x, const sdlf_tensor *y
         w->dilation[1], w->padding_before[0], w->padding_before[1]);
 }
 
-/* A convolution's or product's bias, which may come from the normalisation behind it. */
+/* The bias of a convolution or GEMM, which may come from the normalisation after it. */
 static c_name bias_of(const c_export *e, const c_step *step, const sdlf_tensor *bias)
 {
     if (e->state[step->layer].norm >= 0) return c_weights(e, step->layer, "bias");
@@ -113,9 +113,9 @@ static void print_global_avg_pool2d(c_export *e, const c_step *step)
             c_address(e, &o->out[0], "").text, (int)(dim[0] * dim[1]), (int)(dim[2] * dim[3]));
 }
 
-/* ---- products ---- */
+/* ---- matrix products ---- */
 
-/* The statement of one product of matrices; `a`, `b` and `y` as addresses. */
+/* The statement of one matrix product; `a`, `b` and `y` as addresses. */
 typedef struct product {
     c_name a, b, bias, y;
     long long rows, inner, columns;
@@ -151,7 +151,7 @@ static void print_gemm(c_export *e, const c_step *step)
                                 o->gemm.transpose_a, o->gemm.transpose_b});
 }
 
-/* Every matrix of a batch, of which either side may be the same for many. */
+/* Prints all matrices of a batch, where either side may be broadcast. */
 static void print_matmul(c_export *e, const c_step *step)
 {
     const sdlf_operation *o = &step->operation;
@@ -224,7 +224,7 @@ static void print_softmax(c_export *e, const c_step *step)
 
 typedef struct c_printer {
     void (*print)(c_export *e, const c_step *step);
-    bool in_place; /* it goes element by element: its output may lie where an input does */
+    bool in_place; /* elementwise: its output may alias an input */
 } c_printer;
 
 static const c_printer printers[SDLF_OPERATION_COUNT] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a network as C computes: what its outputs depend on, and what needs no statement of its own. */
+/* Liveness and folding: which layers the outputs depend on, and which need no statement of their own. */
 #include "framework/formats/c/c_export.h"
 
 #include <stdlib.h>
@@ -11,8 +11,8 @@ static void add_output(c_export *e, sdlf_node node, const char *name)
     e->output_name[e->output_count++] = name;
 }
 
-/* The model's outputs, without losses; of a model that declares none, the last layer. Where only losses are left, the
- * scores that they are worked out from. */
+/* The model's outputs, without losses; the last layer if the model declares none. If only losses remain, their inputs:
+ * the scores. */
 static void list_outputs(c_export *e)
 {
     const sdlf_model *model = e->model;
@@ -37,7 +37,7 @@ static void mark(c_export *e)
         }
 }
 
-/* A batch normalisation whose channels are the filters or units of the layer before it, which nobody else reads. */
+/* Folds a batch normalisation over the filters or units of the preceding layer, if it is that layer's only reader. */
 static void fold(c_export *e, int layer)
 {
     if (!e->state[layer].live || !c_is(e, layer, "batch_norm2d")) return;

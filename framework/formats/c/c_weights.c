@@ -3,14 +3,14 @@
  *
  *   y = weight (x - mean) / sqrt(variance + epsilon) + bias = scale x + shift
  *
- * for a layer of its own; of one behind a convolution or product, scale goes into the weights and shift into the
+ * for a separate layer; for one after a convolution or GEMM, scale is folded into the weights and shift into the
  * bias. */
 #include "framework/formats/c/c_export.h"
 
 #include <math.h>
 #include <string.h>
 
-/* What a batch normalisation does to a channel. */
+/* The effect of a batch normalisation on a channel. */
 typedef struct affine {
     double scale, shift;
 } affine;
@@ -49,14 +49,14 @@ static void end(c_export *e)
     c_print(e, "\n};\n\n");
 }
 
-/* The type that a parameter is written as; SDLF_NONE: nobody reads it. */
+/* The type in which a parameter is written; SDLF_NONE: it has no reader. */
 static sdlf_dtype written_as(const c_export *e, const sdlf_parameter *parameter)
 {
     const c_value *value = &e->value[c_parameter_value(e, (int)(parameter - e->model->parameters))];
     return value->read ? value->dtype : SDLF_NONE;
 }
 
-/* A parameter; of a convolution or product, filters first, with the normalisation behind it. */
+/* Prints a parameter; for a convolution or GEMM, filters first, with the following normalisation folded in. */
 static void print_parameter(c_export *e, int layer, const sdlf_parameter *parameter)
 {
     sdlf_dtype dtype = written_as(e, parameter);
@@ -84,7 +84,7 @@ static void print_parameter(c_export *e, int layer, const sdlf_parameter *parame
     end(e);
 }
 
-/* The bias of a layer that has none, from the normalisation behind it. */
+/* True if a layer without a bias gets one from the following normalisation. */
 static bool makes_bias(const c_export *e, int layer)
 {
     return e->state[layer].norm >= 0 && c_parameter(e, layer, "bias") == NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The bridge between protobuf-c and an arena. See allocator.h. */
+/* A protobuf-c allocator over an arena. See allocator.h. */
 #include "framework/formats/onnx/allocator.h"
 
 static void *take(void *arena, size_t size)
@@ -13,7 +13,7 @@ static void leave(void *arena, void *memory)
     (void)memory;
 }
 
-/* protobuf-c unpacks texts without their lengths. (No message of onnx.proto contains itself.) */
+/* Checks strings, which protobuf-c unpacks without their lengths. (No message of onnx.proto contains itself.) */
 static sdlf_status check_texts(const ProtobufCMessageDescriptor *type, wire_reader reader)
 {
     for (;;) {

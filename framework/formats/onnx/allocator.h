@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* protobuf-c unpacks into an arena: nothing has to be freed message by message. */
+/* Makes protobuf-c unpack into an arena, so that messages need not be freed one by one. */
 #ifndef SDLF_FORMATS_ONNX_ALLOCATOR_H
 #define SDLF_FORMATS_ONNX_ALLOCATOR_H
 
@@ -8,8 +8,8 @@
 #include "framework/formats/onnx/arena.h"
 #include "framework/formats/onnx/wire.h"
 
-/* Unpack the message of that type from `span`; NULL on failure, with the message set: what the bytes are, and where.
- * Texts with a byte 0 are refused. */
+/* Unpacks the message of that type from `span`; NULL on failure, with an error message that says what the bytes are,
+ * and where. Strings that contain a byte 0 are rejected. */
 void *onnx_unpack(const ProtobufCMessageDescriptor *type, const wire_reader *around, wire_span span, onnx_arena *arena);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Blocks of memory, the newest first. See arena.h. */
+/* A list of memory blocks, the newest first. See arena.h. */
 #include "framework/formats/onnx/arena.h"
 
 #include <stdalign.h>

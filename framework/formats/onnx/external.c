@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Tensors in files beside the model's. The place that a model names must be inside the model's own folder: neither an
- * absolute path, nor "..", nor a link leads out of it. */
+/* Tensors in files beside the model's. The location that a model names must be inside the model's own folder: absolute
+ * paths, ".." and links that leave it are rejected. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -54,7 +54,7 @@ static bool climbs(const char *location)
     return false;
 }
 
-/* The file's real path, if that lies in the folder. */
+/* Resolves the file's real path, if it lies in the folder. */
 static sdlf_status resolve(const char *folder, const char *location, char **path)
 {
     *path = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* ModelProto and GraphProto, walked in place: first counted, then read. Nodes and value infos are small and go through
- * protobuf-c; the weights stay where they are. */
+/* Walks ModelProto and GraphProto in place: first counts, then reads. Nodes and value infos are small and go through
+ * protobuf-c; the weights are not read. */
 #include "framework/formats/onnx/file.h"
 
 #include <inttypes.h>
@@ -22,7 +22,7 @@ enum model_field {
 };
 enum graph_field { NODE = 1, GRAPH_NAME = 2, INITIALIZER = 5, INPUT = 11, OUTPUT = 12, SPARSE_INITIALIZER = 15 };
 
-enum { MAX_ITEMS = 1 << 20 }; /* nodes, weights: no network comes near, and a plan's passes take their time */
+enum { MAX_ITEMS = 1 << 20 }; /* nodes, weights: far above any network, and bounds the time of a plan's passes */
 
 static sdlf_status out_of_memory(const onnx_file *file)
 {
@@ -76,7 +76,7 @@ static sdlf_status read_initializer(onnx_file *file, const wire_reader *reader, 
     return SDLF_OK;
 }
 
-/* The message is there; the status is the disk's, or the budget's, where that is to blame. */
+/* The message is set; returns the status of the disk or the budget, if that was the cause. */
 static sdlf_status failed_to_unpack(const onnx_file *file)
 {
     if (file->budget.refused) return SDLF_ERROR_MEMORY;
@@ -198,7 +198,7 @@ static sdlf_status read_model(onnx_file *file, wire_reader reader)
 
 sdlf_status onnx_file_read_branch(onnx_file *file, const void *bytes, size_t size, onnx_branch *branch)
 {
-    onnx_file whole = *file; /* the graph's own part of it makes room for the branch */
+    onnx_file whole = *file; /* its own part of the graph is replaced by the branch */
     wire_reader reader = {
         .path = file->path, .file = bytes, .at = bytes, .end = (const uint8_t *)bytes + size, .message = "GraphProto"};
     file->node_count = file->initializer_count = file->input_count = file->output_count = 0;
@@ -225,8 +225,8 @@ sdlf_status onnx_file_read_branch(onnx_file *file, const void *bytes, size_t siz
 
 enum { BEGINNING = IR_VERSION << 3 | WIRE_VARINT };
 
-/* A file of another kind is not told what is wrong within a model. Every program writes the version of the format
- * first. */
+/* A file of another kind gets a message that says so, instead of an error inside a model. Every exporter writes the
+ * format version first. */
 static sdlf_status refuse_other_files(const onnx_file *file, const wire_reader *reader, sdlf_status status)
 {
     if (status != SDLF_ERROR_FORMAT || file->is_model) return status;
@@ -242,7 +242,7 @@ static sdlf_status refuse_other_files(const onnx_file *file, const wire_reader *
 
 static sdlf_status check_model(onnx_file *file)
 {
-    if (file->opset == 0 && file->has_learning) file->opset = 21; /* of the standard's operators it has none */
+    if (file->opset == 0 && file->has_learning) file->opset = 21; /* it has no operators of the standard domain */
     if (file->opset == 0)
         return sdlf_fail(SDLF_ERROR_FORMAT, "%s: the model does not say which operator set it is written in",
                          file->path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading a file in pieces, with every failure told. See map.h. */
+/* Reading a file in pieces, with every failure reported. See map.h. */
 #include "framework/formats/onnx/map.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 enum { PIECE = 1 << 16 };
 
-/* Reserve room: pages that are zero until they are written, and take no memory until then. */
+/* Reserves address space: pages that are zero until written, and take no memory until then. */
 static sdlf_status reserve(onnx_map *map, const char *path, uint64_t size)
 {
     void *memory = mmap(NULL, (size_t)size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -28,7 +28,7 @@ static sdlf_status reserve(onnx_map *map, const char *path, uint64_t size)
 
 sdlf_status onnx_map_open(onnx_map *map, const char *path)
 {
-    *map = (onnx_map){.descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)}; /* no waiting for a pipe */
+    *map = (onnx_map){.descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)}; /* does not block on a pipe */
     if (map->descriptor < 0) return sdlf_fail(SDLF_ERROR_IO, "cannot open '%s': %s", path, strerror(errno));
     sdlf_status status = SDLF_OK;
     struct stat about = {.st_size = 0};
@@ -52,13 +52,13 @@ sdlf_status onnx_map_open(onnx_map *map, const char *path)
 void onnx_map_close(onnx_map *map)
 {
     if (map->bytes != NULL) munmap(map->bytes, (size_t)map->size);
-    if (map->path != NULL) close(map->descriptor); /* without, it was never opened */
+    if (map->path != NULL) close(map->descriptor); /* NULL: it was never opened */
     free(map->there);
     free(map->path);
     *map = (onnx_map){.descriptor = -1};
 }
 
-/* All of it, or an error. */
+/* Reads all of it, or fails. */
 static sdlf_status read_at(onnx_map *map, uint64_t offset, uint64_t size, void *out)
 {
     uint64_t done = 0;
@@ -102,7 +102,7 @@ void onnx_map_forget(onnx_map *map)
     memset(map->there, 0, (size_t)((map->size - 1) / PIECE + 1));
 }
 
-/* One that has become shorter is told when something is missing. */
+/* A file that has become shorter is reported when a read fails. */
 static bool is_unchanged(const onnx_map *map)
 {
     return map->path == NULL || file_stamp_holds(&map->stamp, map->descriptor);

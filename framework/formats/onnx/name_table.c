@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Open addressing, never more than half full. See name_table.h. */
+/* Open addressing, at most half full. See name_table.h. */
 #include "framework/formats/onnx/name_table.h"
 
 #include <stdint.h>
@@ -18,7 +18,7 @@ static uint64_t hash(const char *name)
     return value;
 }
 
-/* The place of that name, or the free one where it would go. The table has a free place. */
+/* The entry of that name, or the free one where it would go. The table has a free entry. */
 static struct onnx_name *place(struct onnx_name *entry, size_t capacity, const char *name)
 {
     size_t at = (size_t)hash(name) & (capacity - 1);

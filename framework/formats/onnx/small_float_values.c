@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The values of floats of a byte and less. See small_floats.h. */
+/* The values of floats of 8 bits and fewer. See small_floats.h. */
 #include <math.h>
 
 #include "framework/formats/onnx/small_floats.h"
@@ -12,7 +12,7 @@ static const struct format {
     int mantissa, bits; /* `bits`: without the sign */
     int bias;
     float max;
-    int over, none; /* the bits of what is beyond, and of NaN */
+    int over, none; /* the bits of an overflow, and of NaN */
 } formats[ONNX_TYPE_COUNT] = {
     [ONNX_FLOAT8E4M3FN] = FORMAT(4, 3, 7, 448, 0x7f, 0x7f),
     [ONNX_FLOAT8E4M3FNUZ] = FORMAT(4, 3, 8, 240, 0x80, 0x80),
@@ -41,7 +41,7 @@ float onnx_small_float_decode(onnx_type type, uint8_t bits)
     return bits >> f->bits != 0 ? -value : value;
 }
 
-/* A power of 2, of which the exponent is all there is. */
+/* A power of 2, encoded by its exponent alone. */
 static uint8_t encode_power(double number, onnx_rounding rounding)
 {
     int exponent;
@@ -71,9 +71,9 @@ uint8_t onnx_small_float_encode(onnx_type type, double number, onnx_rounding rou
     }
     exponent = rounded > 0 ? ilogb(rounded) : lowest;
     if (exponent < lowest) exponent = lowest;
-    int mantissa = (int)ldexp(rounded, f->mantissa - exponent); /* with the leading 1, except for the smallest */
+    int mantissa = (int)ldexp(rounded, f->mantissa - exponent); /* with the leading 1, except for subnormals */
     int bits = ((exponent - lowest) << f->mantissa) + mantissa;
-    if (bits == 0 && f->none == 0x80) return 0; /* its one zero */
+    if (bits == 0 && f->none == 0x80) return 0; /* it has a single zero */
     return (uint8_t)(sign | bits);
 }
 
@@ -88,20 +88,20 @@ onnx_rounding onnx_rounding_of(onnx_context *c)
 
 /* ---- as layers ---- */
 
-/* 2 to the power of `floor(log2 |x|)`, which is at least `from` and at most `to`, times 2^-shift; where x is next to a
- * power of 2, the logarithm's last bits may make it the one below or above. */
+/* 2 to the power of `floor(log2 |x|)`, clamped to [from, to], times 2^-shift; if x is close to a power of 2, rounding
+ * in the logarithm may give the power below or above. */
 static onnx_flow power_below(onnx_context *c, onnx_flow x, int from, int to, int shift)
 {
     onnx_tensor table = onnx_new_tensor(c, ONNX_FLOAT, sdlf_shape(to - from + 1));
     for (int i = from; i <= to && onnx_ok(c); i++) ((float *)table.data)[i - from] = ldexpf(1, i - shift);
     onnx_flow at = onnx_function(c, SDLF_UNARY_LOG, onnx_function(c, SDLF_UNARY_ABS, x));
     at = onnx_function(c, SDLF_UNARY_FLOOR, onnx_with_number(c, "mul", at, 1.4426950408889634));
-    at = onnx_with_number(c, "max", onnx_cast(c, at, SDLF_INT64), from); /* which a cast to integers may be far below */
+    at = onnx_with_number(c, "max", onnx_cast(c, at, SDLF_INT64), from); /* a cast to integers may be far below it */
     at = onnx_with_number(c, "sub", onnx_with_number(c, "min", at, to), from);
     return onnx_gather(c, onnx_constant_layer(c, &table), at, 0);
 }
 
-/* x as a power of 2: the one below, made exact, or the next. */
+/* Rounds x to a power of 2: to the one below, determined exactly, or the next. */
 static onnx_flow round_power(onnx_context *c, onnx_flow x, onnx_rounding rounding)
 {
     onnx_flow low = power_below(c, x, -126, 127, 0);
@@ -125,7 +125,7 @@ onnx_flow onnx_small_float_round(onnx_context *c, onnx_flow x, onnx_type type, o
     if (!onnx_ok(c)) return x;
     if (type == ONNX_FLOAT8E8M0) return round_power(c, x, rounding);
     int exponent = ilogbf(f->max);
-    onnx_flow step = power_below(c, x, 1 - f->bias, exponent, f->mantissa); /* off by one power, x is next to a value */
+    onnx_flow step = power_below(c, x, 1 - f->bias, exponent, f->mantissa); /* if one power off, x is near a value */
     onnx_flow y = onnx_two(c, "mul", onnx_function(c, SDLF_UNARY_ROUND, onnx_two(c, "div", x, step)), step);
     if (type == ONNX_FLOAT4E2M1) { /* NaN is 0 */
         onnx_flow number = onnx_two(c, "equal", y, y);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Elements of an ONNX tensor as one of SDLF's dtypes, in blocks, since they may lie at any address. */
+/* Converts elements of an ONNX tensor to one of SDLF's dtypes, in blocks, since they may be unaligned. */
 #include <string.h>
 
 #include "framework/formats/onnx/tensor.h"

@@ -5,8 +5,8 @@
 
 #include <sdlf/tensor.h>
 
-/* The tensor (host memory) is the caller's. Errors: SDLF_ERROR_IO, SDLF_ERROR_FORMAT, SDLF_ERROR_MEMORY;
- * SDLF_ERROR_UNSUPPORTED for element types that SDLF has not, and in builds without ONNX. */
+/* The caller owns the tensor (host memory). Errors: SDLF_ERROR_IO, SDLF_ERROR_FORMAT, SDLF_ERROR_MEMORY;
+ * SDLF_ERROR_UNSUPPORTED for element types that SDLF lacks, and in builds without ONNX. */
 sdlf_status onnx_tensor_read_file(sdlf_tensor *tensor, const char *path);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* TensorProto, walked twice: once to learn what there is, once to decode elements that are not simply lying there. */
+/* Walks a TensorProto twice: once to find its fields, once to decode elements that are not stored raw. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -25,12 +25,12 @@ enum field_number {
 typedef struct contents {
     onnx_tensor *tensor;
     onnx_arena *arena;
-    wire_reader reader; /* at the beginning of the TensorProto */
+    wire_reader reader; /* at the start of the TensorProto */
     bool has_raw, external, segmented;
     wire_span raw;
-    uint32_t typed;    /* the field that holds elements one by one; 0: none */
+    uint32_t typed;    /* the field that holds typed elements; 0: none */
     uint64_t elements; /* in it */
-    int chunks;        /* fields that they come in */
+    int chunks;        /* occurrences of that field */
     wire_span chunk;   /* the last one */
     const char *location;
     uint64_t offset, length;
@@ -59,7 +59,7 @@ static sdlf_status add_dimension(contents *c, uint64_t value)
     return SDLF_OK;
 }
 
-/* The field that a type's elements are in when they come one by one. */
+/* The field that holds typed elements of that type. */
 static uint32_t field_of(int type)
 {
     switch (type) {
@@ -78,7 +78,7 @@ static bool is_typed_data(uint32_t number)
            number == UINT64_DATA;
 }
 
-/* Elements in one field: a packed array of numbers, or a single one. */
+/* Counts the elements in one field: a packed array of numbers, or a single one. */
 static sdlf_status count_elements(contents *c, const wire_field *field)
 {
     if (c->typed != 0 && c->typed != field->number) return fail(c, "its elements are in two fields");
@@ -159,7 +159,7 @@ static sdlf_status read_field(contents *c, const wire_field *field)
     return SDLF_OK;
 }
 
-/* First walk. The name comes first of all, for the messages of the rest. */
+/* First walk. The name is read before everything else, for the error messages. */
 static sdlf_status look(contents *c, bool name_alone)
 {
     wire_reader reader = c->reader;
@@ -186,7 +186,7 @@ static void store(const contents *c, uint8_t *data, int64_t index, uint64_t bits
     for (size_t i = 0; i < size; i++) data[(size_t)index * size + i] = (uint8_t)(bits >> (8 * i));
 }
 
-/* Second walk: elements one by one, each in the size of its type. */
+/* Second walk: decodes typed elements, each in the size of its type. */
 static sdlf_status decode(contents *c, uint8_t *data)
 {
     wire_reader reader = c->reader;
@@ -218,14 +218,14 @@ static sdlf_status decode(contents *c, uint8_t *data)
     }
 }
 
-/* Bytes in a file, and numbers where they come one by one: some types have several elements in each. */
+/* Bytes in a file, or typed numbers: for some types each holds several elements. */
 static int64_t packed_count(const onnx_tensor *tensor)
 {
     int packed = onnx_type_packed(tensor->type);
     return tensor->count / packed + (tensor->count % packed != 0);
 }
 
-/* Elements of less than a byte, the lowest bits first, as one byte each. */
+/* Unpacks sub-byte elements, the lowest bits first, to one byte each. */
 static sdlf_status unpack(contents *c)
 {
     onnx_tensor *tensor = c->tensor;

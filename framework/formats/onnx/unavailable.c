@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the ONNX functions say in a build without them: protobuf-c was not there, or SDLF_ONNX is off. */
+/* The ONNX functions in a build without them: protobuf-c was not found, or SDLF_ONNX is off. */
 #include <sdlf/formats.h>
 #include <sdlf/quantize.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading the wire format. Every length is compared with what is left before it is used. See wire.h. */
+/* Reading the wire format. Every length is checked against the remaining bytes before use. See wire.h. */
 #include "framework/formats/onnx/wire.h"
 
 #include <inttypes.h>
@@ -40,7 +40,7 @@ sdlf_status wire_need_text(const wire_reader *reader, wire_span span)
     return wire_fail(reader, zero, "a byte 0 in a text");
 }
 
-/* The next `most` bytes, or as many as there are. */
+/* Makes the next `most` bytes available, or as many as there are. */
 static sdlf_status need_next(const wire_reader *reader, uint64_t most)
 {
     uint64_t left = (uint64_t)(reader->end - reader->at);

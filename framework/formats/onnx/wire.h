@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Protocol Buffers' wire format, field by field and in place: what holds an ONNX file's bulk is walked, not unpacked,
- * so that weights are never copied into a message first. */
+/* Protocol Buffers' wire format, read field by field in place: the bulk of an ONNX file is walked, not unpacked, so
+ * that weights are never copied into a message first. */
 #ifndef SDLF_FORMATS_ONNX_WIRE_H
 #define SDLF_FORMATS_ONNX_WIRE_H
 
@@ -17,36 +17,36 @@ typedef struct wire_span {
 
 typedef struct wire_reader {
     const char *path;    /* for messages */
-    const uint8_t *file; /* byte 0, to say where something is */
+    const uint8_t *file; /* byte 0, to report positions */
     const uint8_t *at, *end;
     const char *message; /* what is being read: "GraphProto" */
-    onnx_map *map;       /* where that memory is filled from; NULL: it is all there */
+    onnx_map *map;       /* the file from which the memory is filled on demand; NULL: it is all in memory */
 } wire_reader;
 
 typedef enum wire_type { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 } wire_type;
 
 typedef struct wire_field {
-    uint32_t number; /* 0: the message is over */
+    uint32_t number; /* 0: end of the message */
     wire_type type;
-    uint64_t value; /* of a number, its bits */
+    uint64_t value; /* the bits of a number */
     wire_span span; /* of WIRE_BYTES */
 } wire_field;
 
-/* A message inside `outer`. */
+/* A reader of a message inside `outer`. */
 wire_reader wire_inside(const wire_reader *outer, wire_span span, const char *message);
 
-/* What a span points at may be looked at only after this. Errors: SDLF_ERROR_IO. */
+/* Makes the bytes of a span available; required before they are accessed. Errors: SDLF_ERROR_IO. */
 sdlf_status wire_need(const wire_reader *reader, wire_span span);
 
-/* The same for a text, which a byte 0 in it would end too early: two names could be one then, and a path another.
- * Errors: also SDLF_ERROR_FORMAT. */
+/* The same for a string, which must not contain a byte 0: that would truncate it, and could make two names equal, or
+ * change a path. Errors: also SDLF_ERROR_FORMAT. */
 sdlf_status wire_need_text(const wire_reader *reader, wire_span span);
 
-/* The next field. The bytes of its span may not be there yet. Errors: SDLF_ERROR_FORMAT with file, byte and what was
- * expected. */
+/* Reads the next field. The bytes of its span may not be available yet. Errors: SDLF_ERROR_FORMAT with file, byte and
+ * what was expected. */
 sdlf_status wire_next(wire_reader *reader, wire_field *field);
 
-/* The number at the front of a packed array, which moves on. Errors as above. */
+/* Reads the number at the front of a packed array and advances. Errors as above. */
 sdlf_status wire_varint(wire_reader *reader, uint64_t *value);
 
 /* SDLF_ERROR_FORMAT with "FILE: byte N: MESSAGE: ...". */

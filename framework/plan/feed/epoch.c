@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The epochs of a plan that draws its own batches: what is left at the start for all steps, and running them. */
+/* The epochs of a plan that draws its own batches: what the host sets at the start for all steps, and running them. */
 #include "framework/plan/plan_internal.h"
 #include "framework/require.h"
 
@@ -23,7 +23,7 @@ static sdlf_status upload_rates(sdlf_plan *plan, const sdlf_epoch *epoch, int64_
     return status;
 }
 
-/* An order that is given goes where this plan's part of a whole one would be; so it may not be longer. */
+/* A given order is stored where this plan's part of the whole order would be, so it must not be longer. */
 static sdlf_status set_order(sdlf_plan *plan, const sdlf_epoch *epoch)
 {
     plan_feed *feed = &plan->feed;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Lowering a plan that draws its own batches: every step begins with next_batch, which takes the step's indices,
- * learning rate and number from what the host left at the epoch's start (epoch.c), and gathers its inputs from the data
+/* Lowering of a plan that draws its own batches: every step begins with next_batch, which takes the step's indices,
+ * learning rate and number from what the host set at the epoch's start (epoch.c), and gathers its inputs from the data
  * set.
  *
- * Where the data set lives elsewhere, a ring of a few batches stands for it (stage.c), and the order walks round the
- * ring: to the steps nothing is different. */
+ * If the data set is in another memory, a ring of a few batches replaces it (stage.c), and the order cycles through the
+ * ring: the steps see no difference. */
 #include "framework/operations/augmented.h"
 #include "framework/plan/passes.h"
 
@@ -28,14 +28,14 @@ static const plan_node *find_input(const sdlf_plan *plan, const char *name)
     return NULL;
 }
 
-/* Are samples gathered as floats, and then converted to the integers that the input takes? */
+/* True if samples are gathered as floats, and then converted to the integer type of the input. */
 static bool are_converted(const sdlf_plan *plan, const sdlf_tensor *data, const sdlf_tensor *input)
 {
     return !sdlf_dtype_is_float(input->dtype) && data->dtype != input->dtype &&
            (data->dtype == SDLF_UINT8 || data->dtype == plan->options.dtype);
 }
 
-/* Data of M samples must be what an input takes, sample for sample. */
+/* Data of M samples must match an input sample for sample. */
 static sdlf_status check_data(const sdlf_plan *plan, const char *name, const sdlf_tensor *data, bool integers)
 {
     const plan_node *node = find_input(plan, name);
@@ -89,7 +89,7 @@ bool plan_holds_data(const sdlf_plan *plan)
     return plan->feed.stages.count == 0;
 }
 
-/* All data, or places for a few batches of them. */
+/* Creates the tensor of all data, or of the slots of a few batches. */
 static sdlf_status make_data(sdlf_plan *plan, int which, const sdlf_tensor *data)
 {
     plan_feed *feed = &plan->feed;
@@ -102,7 +102,7 @@ static sdlf_status make_data(sdlf_plan *plan, int which, const sdlf_tensor *data
     return status;
 }
 
-/* What an epoch's start leaves for its steps, in the memory of the steps. */
+/* Creates the tensors that the start of an epoch fills for its steps, in the memory of the steps. */
 static sdlf_status make_tensors(sdlf_plan *plan)
 {
     plan_feed *feed = &plan->feed;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Batches that are brought to a device while it computes, where it cannot hold the data set.
+/* Streams batches to a device while it computes, if it cannot hold the data set.
  *
- * The device has places for a few batches in a ring, and so has the host, in memory that transfers read by themselves.
- * For
- * step s, with k = s mod places:
+ * The device has a ring of slots for a few batches, and the host has one in memory that
+ * transfers read asynchronously. For step s, with k = s mod places:
  *
- *     host       waits until place k of its ring has been sent (by step s - places), and gathers the batch there
- *     transfers  wait until step s - places is done with place k of the device, send, and say that it is filled
- *     kernels    wait until it is filled; the step; say that it is used
+ *     host       waits until slot k of its ring has been sent (by step s - places), and gathers the batch there
+ *     transfers  wait until step s - places has released slot k of the device, send, and signal that it is filled
+ *     kernels    wait until it is filled; run the step; signal that it is used
  *
- * So nobody waits as long as the host is faster than the device, and the host is never more than the ring ahead. On a
- * device without queues the host waits for each transfer. */
+ * So nothing waits as long as the host is faster than the device, and the host is never
+ * more than the ring ahead. On a device without queues the host waits for each
+ * transfer. */
 #include "framework/plan/plan_internal.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@
 
 enum { SAMPLES, LABELS, NUMBERS, PARTS };
 
-/* Parts begin at multiples of this in a place. */
+/* Alignment of the parts in a slot. */
 enum { PART_ALIGNMENT = 64 };
 
 static int64_t round_up(int64_t bytes)
@@ -30,7 +30,7 @@ static int64_t round_up(int64_t bytes)
     return (bytes + PART_ALIGNMENT - 1) / PART_ALIGNMENT * PART_ALIGNMENT;
 }
 
-/* The order round the ring, which never changes. */
+/* Uploads the order that cycles through the ring, which never changes. */
 static sdlf_status upload_ring_order(sdlf_plan *plan)
 {
     plan_feed *feed = &plan->feed;
@@ -40,7 +40,7 @@ static sdlf_status upload_ring_order(sdlf_plan *plan)
     return feed->calculator->type->upload(feed->calculator, order.data, feed->stages.order, sdlf_tensor_bytes(&order));
 }
 
-/* Sizes of the parts of one batch in the host's ring. */
+/* Computes the sizes of the parts of one batch in the host's ring. */
 static plan_stages measure(const plan_feed *feed)
 {
     plan_stages stages = feed->stages;
@@ -119,7 +119,7 @@ void plan_order_stages(sdlf_plan *plan, const sdlf_epoch *epoch)
                            plan->feed.feed.seed, (uint32_t)epoch->epoch);
 }
 
-/* Samples, labels and numbers of a step into a place of the host's ring. */
+/* Gathers samples, labels and numbers of a step into a slot of the host's ring. */
 static void gather(const sdlf_plan *plan, int64_t step, char *place)
 {
     const plan_feed *feed = &plan->feed;
@@ -136,7 +136,7 @@ static void gather(const sdlf_plan *plan, int64_t step, char *place)
     memcpy(to, order, (size_t)stages->part[NUMBERS]);
 }
 
-/* Part `i` of the batch, from the host's place to the device's. */
+/* Sends part `i` of the batch from the host's slot to the device's. */
 static sdlf_status send(sdlf_plan *plan, const sdlf_tensor *ring, int i, int at, const char *from)
 {
     const plan_stages *stages = &plan->feed.stages;

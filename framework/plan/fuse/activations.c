@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Inference: activations that other programs' files have as several operations are one, which the operation that makes
- * x may then take in:
+/* Inference: activations that other programs' files express as several operations become one, which the producer of x
+ * may then absorb as an epilogue:
  *
  *     silu  x sigmoid(x)
- *     gelu  x (1 + erf(x / sqrt 2)) / 2, wherever the 1/2 stands
+ *     gelu  x (1 + erf(x / sqrt 2)) / 2, wherever the 1/2 is applied
  *
- * While training they stay apart: the gradients read what stands between. */
+ * In training they stay separate: the gradients read the intermediate values. */
 #include "framework/plan/passes.h"
 
 #include <math.h>
 
-/* Do both tensors stand for the same elements in the same order? */
+/* True if both tensors cover the same elements in the same order. */
 static bool is_same(const sdlf_tensor *a, const sdlf_tensor *b)
 {
     if (a->buffer != b->buffer || a->offset != b->offset || !sdlf_shape_equal(a->shape, b->shape)) return false;
@@ -20,7 +20,7 @@ static bool is_same(const sdlf_tensor *a, const sdlf_tensor *b)
     return true;
 }
 
-/* The step that reads what step `i` makes, as it is, if it is the only one, and the same calculator's; -1: none. */
+/* The only reader of step i's output, if it reads the output unchanged on the same calculator; else -1. */
 static int only_reader(const sdlf_plan *plan, int i)
 {
     const sdlf_tensor *y = &plan->steps[i].operation.out[0];
@@ -48,7 +48,7 @@ static bool is_binary(const sdlf_plan *plan, int i, sdlf_binary_function functio
     return op->kind == SDLF_BINARY && op->binary.function == function;
 }
 
-/* In an operation of one tensor and that number: the tensor; else NULL. Files round their numbers to float32. */
+/* For an operation of a tensor and that scalar: the tensor; else NULL. Files round their scalars to float32. */
 static const sdlf_tensor *operand_beside(const sdlf_plan *plan, int i, sdlf_binary_function function, double number)
 {
     const sdlf_operation *op = &plan->steps[i].operation;
@@ -63,7 +63,7 @@ static const sdlf_tensor *halved(const sdlf_plan *plan, int i)
     return operand_beside(plan, i, SDLF_BINARY_MULTIPLY, 0.5);
 }
 
-/* In a product of what step `i` makes with another tensor: that tensor; else NULL. */
+/* For a product of step i's output with another tensor: that tensor; else NULL. */
 static const sdlf_tensor *other_factor(const sdlf_plan *plan, int product, int i)
 {
     const sdlf_tensor *y = &plan->steps[i].operation.out[0], *in = plan->steps[product].operation.in;
@@ -73,7 +73,7 @@ static const sdlf_tensor *other_factor(const sdlf_plan *plan, int product, int i
     return is_same(&in[1 - other], y) ? &in[other] : NULL;
 }
 
-/* Step `last` makes f(x) by itself, the others nothing. */
+/* Makes step `last` compute f(x) by itself and removes the others. */
 static sdlf_status replace(sdlf_plan *plan, sdlf_activation_function function, const sdlf_tensor *x, const int *steps,
                            int count)
 {
@@ -100,7 +100,7 @@ static sdlf_status fuse_silu(sdlf_plan *plan, int i)
     return replace(plan, SDLF_SILU, &x, (int[]){i, product}, 2);
 }
 
-/* The step before `i` that halves x only for that step; -1: none. */
+/* The step before `i` that halves x for no reader but `i`; -1: none. */
 static int find_halving(const sdlf_plan *plan, const sdlf_tensor *half, const sdlf_tensor *x, int i)
 {
     for (int j = plan_next_reader(plan, x->buffer, -1); j >= 0 && j < i; j = plan_next_reader(plan, x->buffer, j)) {
@@ -111,7 +111,7 @@ static int find_halving(const sdlf_plan *plan, const sdlf_tensor *half, const sd
     return -1;
 }
 
-/* Step `i` makes x / sqrt 2. */
+/* Step `i` computes x / sqrt 2. */
 static sdlf_status fuse_gelu(sdlf_plan *plan, int i, sdlf_tensor x)
 {
     enum { SCALED, ERF, SUM, FIRST, LAST, STEPS };

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Inference: attention that a file has as several operations is one, which stores no scores:
+/* Inference: fuses attention that a file expresses as several operations into one, which stores no scores:
  *
- *     matmul of q and k^T, [times a number], [a mask added, or a number put where it says], softmax along the keys, matmul with v
+ *     matmul of q and k^T, [times a scalar], [a mask added, or a scalar where it selects], softmax along the keys, matmul with v
  *
- * Where q or k is multiplied by a number only for that product, the number goes into the scale. Operands that are only copied with their
- * axes in another order are read where they lie, and so is the result written. */
+ * If q or k is multiplied by a scalar only for this product, the scalar is folded into the scale. Operands and the
+ * result that are only copied with permuted axes are read and written in place. */
 #include "framework/plan/passes.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@ typedef struct chain {
     double scale;
     int64_t samples, heads;
     int step[MOST_STEPS],
-        count; /* those that it takes, beside the last; too many: count is MOST_STEPS, and the rest is missing */
+        count; /* the steps to fuse besides the last; on overflow count is MOST_STEPS, and the rest is missing */
 } chain;
 
 static void take(chain *c, int step)
@@ -25,7 +25,7 @@ static void take(chain *c, int step)
     if (c->count < MOST_STEPS) c->step[c->count++] = step;
 }
 
-/* The only step that reads what step `i` makes, all of it; -1: there is none, or it is on another calculator. */
+/* The only reader of step i's output, if it reads all of it on the same calculator; else -1. */
 static int next_of(const sdlf_plan *plan, int i)
 {
     const sdlf_tensor *y = &plan->steps[i].operation.out[0];
@@ -34,7 +34,7 @@ static int next_of(const sdlf_plan *plan, int i)
     return reader >= 0 && plan->steps[reader].calculator == plan->steps[i].calculator ? reader : -1;
 }
 
-/* Is x all that step `i` makes, in the same order? */
+/* True if x is all of step i's output, in the same order. */
 static bool is_output_of(const sdlf_plan *plan, int i, const sdlf_tensor *x)
 {
     const sdlf_tensor *y = &plan->steps[i].operation.out[0];
@@ -42,7 +42,7 @@ static bool is_output_of(const sdlf_plan *plan, int i, const sdlf_tensor *x)
            sdlf_tensor_count(x) == sdlf_tensor_count(y);
 }
 
-/* Of an operation of one tensor *x and a number: what it multiplies x by; 0: it is something else. */
+/* For an operation of one tensor *x and a scalar: the factor by which it multiplies x; 0: another operation. */
 static double factor_of(const sdlf_operation *op, const sdlf_tensor **x)
 {
     if (op->kind != SDLF_BINARY) return 0;
@@ -54,7 +54,7 @@ static double factor_of(const sdlf_operation *op, const sdlf_tensor **x)
     return isfinite(factor) ? factor : 0;
 }
 
-/* (...,a,b) as (N,H,a,b), whose first axes may be one of N H, or have ones among them; false: it cannot be seen so. */
+/* Views (...,a,b) as (N,H,a,b); its leading axes may be merged to N H or include axes of 1. False if impossible. */
 static bool as_heads(const chain *c, sdlf_tensor *x)
 {
     const int64_t wanted[2] = {c->samples, c->heads};
@@ -81,8 +81,8 @@ static bool as_heads(const chain *c, sdlf_tensor *x)
     return true;
 }
 
-/* An operand as it was before steps that only copy it for step `reader`, with its axes in another order, say, or multiply it by a number:
- * the earliest whose rows, along `axis`, have no gaps. False: there is none. */
+/* Traces an operand back through steps that only copy it for step `reader`, for example with permuted axes, or multiply
+ * it by a scalar: finds the earliest source with contiguous rows along `axis`. False: there is none. */
 static bool take_operand(chain *c, int reader, sdlf_tensor *x, int axis, bool takes_factor)
 {
     const sdlf_plan *plan = c->plan;
@@ -114,7 +114,7 @@ static bool take_operand(chain *c, int reader, sdlf_tensor *x, int axis, bool ta
     return sdlf_tensor_present(&found);
 }
 
-/* q and k of the product of step `i`. */
+/* Takes q and k from the product of step `i`. */
 static bool take_product(chain *c, int i)
 {
     const sdlf_operation *op = &c->plan->steps[i].operation;
@@ -130,7 +130,7 @@ static bool take_product(chain *c, int i)
     return true;
 }
 
-/* The mask that a step adds to what step `i` makes; NULL: it does something else. */
+/* The mask that a step adds to step i's output; NULL: it does something else. */
 static const sdlf_tensor *added_mask(const sdlf_plan *plan, int i, const sdlf_operation *op)
 {
     bool sum = op->kind == SDLF_BINARY && op->binary.function == SDLF_BINARY_ADD;
@@ -140,7 +140,7 @@ static const sdlf_tensor *added_mask(const sdlf_plan *plan, int i, const sdlf_op
                                                                                               : NULL;
 }
 
-/* The condition by which a step puts one number in the place of what step `i` makes; NULL: it does something else. */
+/* The condition by which a step replaces step i's output by a scalar; NULL: it does something else. */
 static const sdlf_tensor *chosen_mask(chain *c, int i, const sdlf_operation *op)
 {
     if (op->kind != SDLF_SELECT) return NULL;
@@ -156,7 +156,7 @@ static const sdlf_tensor *chosen_mask(chain *c, int i, const sdlf_operation *op)
     return &op->in[0];
 }
 
-/* The steps from the product `i` to the softmax along the keys; that, or -1. */
+/* Takes the steps from the product `i` to the softmax along the keys. Returns the softmax, or -1. */
 static int take_scores(chain *c, int i)
 {
     const sdlf_plan *plan = c->plan;
@@ -184,7 +184,7 @@ static int take_scores(chain *c, int i)
     return along_keys ? next : -1;
 }
 
-/* The product with v behind the softmax; -1: none. */
+/* Takes the product with v after the softmax; -1: none. */
 static int take_values(chain *c, int softmax)
 {
     const sdlf_plan *plan = c->plan;
@@ -201,7 +201,7 @@ static int take_values(chain *c, int softmax)
     return last;
 }
 
-/* Where only a copy reads the result of step `last`, with its axes in another order: where that copies it to. The copy, or `last`. */
+/* If the only reader of step last's result is a permuting copy, redirects the result to its destination. Returns the copy, or `last`. */
 static int take_copy(chain *c, int last)
 {
     const sdlf_plan *plan = c->plan;
@@ -225,7 +225,7 @@ static int take_copy(chain *c, int last)
     return next;
 }
 
-/* Does every operand hold at the last step what was read before? None is made by a step that goes, or written more than once. */
+/* True if every operand still holds at the last step what was read before: none is produced by a removed step, or written twice. */
 static bool keeps_operands(const chain *c)
 {
     for (int i = 0; i < 5; i++) {

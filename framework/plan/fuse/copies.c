@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Inference, when layouts are settled: copies whose readers can as well read where they copy from are left out. What is
- * copied is one run of memory, such as a part of a row, or its reader takes any strides: attention and other copies of
- * whatever part they read, in the host's memory every such reader of all of it. On a device reads begin where every
- * kernel can read. */
+/* Inference, after layout selection: removes copies whose readers can read the source instead. Either the copied memory
+ * is contiguous on both sides, such as part of a row; or the reader supports strides: attention and other copies may
+ * then read any part with a contiguous last axis, and in host memory any such reader may read all of it. On a device,
+ * reads start at an offset that every kernel supports. */
 #include "framework/plan/passes.h"
 
 #include <string.h>
@@ -54,7 +54,7 @@ bool plan_view_source(const sdlf_tensor *from, const sdlf_tensor *to, sdlf_tenso
     return true;
 }
 
-/* Does the operand's last axis follow memory? */
+/* True if the operand's last axis is contiguous. */
 static bool has_runs(const sdlf_tensor *operand)
 {
     int rank = operand->shape.rank;
@@ -129,7 +129,7 @@ static sdlf_status read_all_from_source(sdlf_plan *plan, int copy)
 
 sdlf_status plan_fuse_copies(sdlf_plan *plan)
 {
-    if (plan->options.state_count > 0) return SDLF_OK; /* their steps may not depend on how long a state is */
+    if (plan->options.state_count > 0) return SDLF_OK; /* their steps must not depend on the length of a state */
     sdlf_status status = SDLF_OK;
     for (int i = 0; i < plan->step_count && status == SDLF_OK; i++) {
         if (is_plain_copy(&plan->steps[i]) && can_read_source(plan, i)) status = read_all_from_source(plan, i);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Groups of operations that calculators take as one, as they declare it: see <sdlf/fusion.h>. Where a fusion's pattern is
- * found among a calculator's steps, what passes between them is nobody else's, and the calculator takes the fused
- * operation, that stands in the place of one of them. */
+/* Fusions that calculators declare: see <sdlf/fusion.h>. If a fusion's pattern matches steps of a calculator, the
+ * values passed between them have no other readers, and the calculator supports the fused operation, that operation
+ * replaces one of the members. */
 #include "framework/plan/fuse/declared.h"
 #include "framework/operand.h"
 
@@ -12,7 +12,7 @@ static bool is_in(const match *m, int member)
     return m->variant >> member & 1;
 }
 
-/* Is the edge one of this variant's, between members that have been found? */
+/* True if the edge belongs to this variant and joins members that have been found. */
 static bool is_found(const match *m, const sdlf_fusion_edge *e)
 {
     return is_in(m, e->from) && is_in(m, e->to) && m->step[e->from] >= 0 && m->step[e->to] >= 0;
@@ -28,20 +28,20 @@ static const sdlf_tensor *read(const sdlf_plan *plan, const match *m, const sdlf
     return &plan->steps[m->step[e->to]].operation.in[e->in];
 }
 
-/* One place in one buffer, whatever the shapes. */
+/* True if both cover the same bytes of one buffer, whatever their shapes. */
 static bool is_same_memory(const sdlf_tensor *a, const sdlf_tensor *b)
 {
     return sdlf_tensor_present(a) && sdlf_tensor_present(b) && a->buffer == b->buffer && a->offset == b->offset &&
            sdlf_tensor_bytes(a) == sdlf_tensor_bytes(b);
 }
 
-/* Operand number i of the member; see sdlf_fusion_share. */
+/* Operand i of the member; see sdlf_fusion_share. */
 static const sdlf_tensor *operand(const sdlf_plan *plan, const match *m, int member, int i)
 {
     return sdlf_operand_at(&plan->steps[m->step[member]].operation, i);
 }
 
-/* Do the members that have been found fit together? */
+/* True if the members found so far are consistent with the edges and shared operands. */
 static bool agree(const sdlf_plan *plan, const match *m)
 {
     for (int i = 0; i < m->fusion->edges; i++) {
@@ -64,7 +64,7 @@ static bool is_member(const match *m, int step)
     return false;
 }
 
-/* Take the step as that member, if it is what the pattern wants beside what has been found. */
+/* Assigns the step to that member, if it matches the pattern and the members found so far. */
 static bool take(const sdlf_plan *plan, match *m, int member, int step)
 {
     const plan_step *taken = &plan->steps[step];
@@ -77,7 +77,7 @@ static bool take(const sdlf_plan *plan, match *m, int member, int step)
     return false;
 }
 
-/* How many operands of members are this buffer. */
+/* The number of members' operands in this buffer. */
 static int count_reads(const sdlf_plan *plan, const match *m, int buffer)
 {
     int count = 0;
@@ -90,7 +90,7 @@ static int count_reads(const sdlf_plan *plan, const match *m, int buffer)
     return count;
 }
 
-/* Is what passes over the edge written once, and read by members only, each over an edge of its own? */
+/* True if the value passed over the edge is written once, and read only by members, each over its own edge. */
 static bool is_private(const sdlf_plan *plan, const match *m, const sdlf_fusion_edge *edge)
 {
     const sdlf_tensor *made = written(plan, m, edge);
@@ -104,7 +104,7 @@ static bool is_private(const sdlf_plan *plan, const match *m, const sdlf_fusion_
            count_reads(plan, m, made->buffer) == edges;
 }
 
-/* Where the fused operation stands. */
+/* The position of the fused operation. */
 static int place_of(const match *m)
 {
     const unsigned early = m->fusion->early;
@@ -126,7 +126,7 @@ static bool is_edge(const match *m, int member, int operand)
     return false;
 }
 
-/* Does a step between the two that is no member read what the buffer holds? */
+/* True if a step strictly between the two, other than a member, reads the buffer. */
 static bool is_read_between(const sdlf_plan *plan, const match *m, int buffer, int first, int last)
 {
     int reader = plan_next_reader(plan, buffer, first);
@@ -134,7 +134,7 @@ static bool is_read_between(const sdlf_plan *plan, const match *m, int buffer, i
     return reader >= 0 && reader < last;
 }
 
-/* Does a step between the two that is no member write what the member reads from elsewhere? */
+/* True if a step strictly between the two, other than a member, writes what the member reads from outside. */
 static bool is_written_between(const sdlf_plan *plan, const match *m, int member, int first, int last)
 {
     const sdlf_operation *op = &plan->steps[m->step[member]].operation;
@@ -147,8 +147,8 @@ static bool is_written_between(const sdlf_plan *plan, const match *m, int member
     return false;
 }
 
-/* May the member be computed at `place`? Not on the other side of a step that makes or changes what it reads, nor while
- * another step still wants the old value of what it updates; nor behind a step that reads what it makes. */
+/* True if the member can be computed at `place`: it must not cross a step that produces or changes its inputs, reads
+ * its outputs, or still needs the old value of what it updates. */
 static bool may_move(const sdlf_plan *plan, const match *m, int member, int place)
 {
     const int step = m->step[member];
@@ -163,7 +163,7 @@ static bool may_move(const sdlf_plan *plan, const match *m, int member, int plac
     return true;
 }
 
-/* All members are there: is what passes between them only theirs, and may they be one? */
+/* With all members found: true if the values between them are private, and they can be joined. */
 static bool is_whole(const sdlf_plan *plan, match *m)
 {
     const sdlf_operation *member[SDLF_FUSION_MEMBERS] = {NULL};
@@ -177,7 +177,7 @@ static bool is_whole(const sdlf_plan *plan, match *m)
     return sdlf_fusion_join(m->fusion, member, &m->fused);
 }
 
-/* A buffer by which the member is joined to one that has been found, and the step behind which it is read; -1: there is
+/* A buffer that connects the member to one already found, and the step after which it is read; -1:
  * none. */
 static int joint_of(const sdlf_plan *plan, const match *m, int member, int *after)
 {
@@ -194,7 +194,7 @@ static int joint_of(const sdlf_plan *plan, const match *m, int member, int *afte
     return -1;
 }
 
-/* Find the members of the variant from `member` on, trying what may be each. */
+/* Finds the members of the variant from `member` on, by backtracking over the candidates for each. */
 static bool find(const sdlf_plan *plan, match *m, int member)
 {
     int after = -1;
@@ -210,7 +210,7 @@ static bool find(const sdlf_plan *plan, match *m, int member)
     return false;
 }
 
-/* The variant whose first member is that step. */
+/* Matches the variant with that step as its first member. */
 static bool begins_at(const sdlf_plan *plan, match *m, int step)
 {
     int first = 0;
@@ -219,7 +219,7 @@ static bool begins_at(const sdlf_plan *plan, match *m, int step)
     return take(plan, m, first, step) && find(plan, m, first + 1);
 }
 
-/* What a calculator may make ready once, which it does in inference, is it the same in every run? */
+/* True if the operands that a calculator may prepack, which it does in inference, are the same in every run. */
 static bool has_constants(const sdlf_plan *plan, const sdlf_operation *fused)
 {
     for (int i = 0; i < SDLF_MAX_INPUTS && plan->options.mode == SDLF_INFER; i++) {
@@ -229,7 +229,7 @@ static bool has_constants(const sdlf_plan *plan, const sdlf_operation *fused)
     return true;
 }
 
-/* What has been found as one operation: does the calculator take it? */
+/* True if the calculator supports the fused operation that was found. */
 static bool is_taken(const sdlf_plan *plan, const match *m)
 {
     return has_constants(plan, &m->fused) && sdlf_operation_check(&m->fused) == SDLF_OK &&
@@ -248,8 +248,8 @@ sdlf_status plan_take_fusion(sdlf_plan *plan, const fusion_match *m)
     return plan_replace_operation(plan, place, &m->fused);
 }
 
-/* Does the plan's mode rule it out? Is an algorithm requested for one of its kinds, which is for the operation by
- * itself? Do ranks add gradients before one of the members follows them? */
+/* True if the plan's mode excludes the fusion, if an algorithm is requested for one of its kinds by itself, or if ranks
+ * add gradients before one of its members reads them. */
 static bool stays_apart(const sdlf_plan *plan, const sdlf_fusion *fusion)
 {
     if (!(plan->options.mode == SDLF_TRAIN ? fusion->train : fusion->infer)) return true;
@@ -261,7 +261,7 @@ static bool stays_apart(const sdlf_plan *plan, const sdlf_fusion *fusion)
     return false;
 }
 
-/* The fusion with that step as a member. */
+/* Matches the fusion with that step as a member. */
 static bool holds(const sdlf_plan *plan, match *m, int step)
 {
     for (int v = 0; m->fusion->variant[v] != 0; v++) {
@@ -295,7 +295,7 @@ static sdlf_status fuse_all(sdlf_plan *plan, const sdlf_calculator *calculator, 
     return status;
 }
 
-/* Is step i the first of its calculator's? */
+/* True if step i is the first of its calculator. */
 static bool is_first(const sdlf_plan *plan, int i)
 {
     int first = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a fusion that a calculator declares finds its pattern. */
+/* Matching of the fusion patterns that calculators declare. */
 #ifndef SDLF_FRAMEWORK_PLAN_FUSE_DECLARED_H
 #define SDLF_FRAMEWORK_PLAN_FUSE_DECLARED_H
 
@@ -11,13 +11,13 @@ typedef struct fusion_match {
     const sdlf_fusion *fusion;
     const sdlf_calculator *calculator;
     unsigned variant;
-    int step[SDLF_FUSION_MEMBERS]; /* -1: not found (yet), or not in this variant */
-    sdlf_operation fused;          /* once all are found */
+    int step[SDLF_FUSION_MEMBERS]; /* -1: not found yet, or not part of this variant */
+    sdlf_operation fused;          /* valid once all members are found */
 } fusion_match;
 
-/* The first fusion that the step's calculator declares and takes with that step as a member. */
+/* Finds the first fusion that the step's calculator declares and supports with that step as a member. */
 bool plan_match_fusion(const sdlf_plan *plan, int step, fusion_match *match);
-/* The fused operation in the place of its members. */
+/* Replaces the members by the fused operation. */
 sdlf_status plan_take_fusion(sdlf_plan *plan, const fusion_match *match);
 
 #endif

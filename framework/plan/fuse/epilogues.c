@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* Epilogues: an activation, or the addition of a residual, moves into the operation that makes its input. The value in
- * between is never stored. Works while training too, where the backward pass of an activation needs only its output, or
- * works out its input again (norm_backward.c). */
+/* Epilogue fusion: an activation or a residual addition moves into the operation that produces its input, so the value
+ * in between is never stored. Also in training, if the backward pass of the activation needs only its output, or
+ * recomputes its input (norm_backward.c). */
 #include "framework/plan/passes.h"
 
 #include <string.h>
 
-/* What an operation that goes element by element has at `content`, as the result `like` that it reads lies: its shape,
- * in its layout. */
+/* The operand `content` of an elementwise operation, viewed as the result `like` that the operation also reads: in its
+ * shape and layout. */
 static sdlf_tensor in_the_form_of(const sdlf_tensor *like, const sdlf_tensor *content)
 {
     sdlf_tensor made = sdlf_tensor_reshape(*content, like->shape);
@@ -16,20 +16,20 @@ static sdlf_tensor in_the_form_of(const sdlf_tensor *like, const sdlf_tensor *co
     return made;
 }
 
-/* Does `operand`, of as many elements, read `result` in the order in which it lies? Not so where a copy that put it in
- * another one has been left out (copies.c). */
+/* True if `operand`, of as many elements, reads `result` in storage order. False if a permuting copy in between was
+ * removed (copies.c). */
 static bool reads_in_order(const sdlf_tensor *operand, const sdlf_tensor *result)
 {
     return sdlf_tensor_is_contiguous(operand) || plan_same_strides(operand, result);
 }
 
-/* Let `made` write where `result` wrote, keeping its own shape. */
+/* Redirects the output of `made` to that of `result`, keeping its own shape. */
 static void write_to(sdlf_operation *made, const sdlf_operation *result)
 {
     made->out[0] = in_the_form_of(&made->out[0], &result->out[0]);
 }
 
-/* Step `kept` does what step `gone` did too. */
+/* Step `kept` also does the work of step `gone`. */
 static sdlf_status merge(sdlf_plan *plan, int kept, int gone, const sdlf_operation *fused)
 {
     int first = kept < gone ? kept : gone, last = kept < gone ? gone : kept;
@@ -49,11 +49,11 @@ static sdlf_status fuse_activation(sdlf_plan *plan, int i)
     if (!reads_in_order(&plan->steps[reader].operation.in[0], &fused.out[0])) return SDLF_OK;
     *activation = plan->steps[reader].operation.activation;
     write_to(&fused, &plan->steps[reader].operation);
-    if (sdlf_operation_check(&fused) != SDLF_OK) return SDLF_OK; /* its result goes through something else */
+    if (sdlf_operation_check(&fused) != SDLF_OK) return SDLF_OK; /* the result is reshaped in between */
     return sdlf_calculator_supports(step->calculator, &fused) ? merge(plan, i, reader, &fused) : SDLF_OK;
 }
 
-/* y = log_softmax(a x + bias): the row's values are at hand when the sparse product has added them up. */
+/* y = log_softmax(a x + bias): the sparse product has the complete row when it ends. */
 static sdlf_status fuse_log_softmax(sdlf_plan *plan, int i)
 {
     const plan_step *step = &plan->steps[i];
@@ -65,7 +65,7 @@ static sdlf_status fuse_log_softmax(sdlf_plan *plan, int i)
     const sdlf_operation *softmax = &plan->steps[reader].operation;
     if (softmax->in[0].shape.rank != 2 || softmax->softmax.axis != 1) return SDLF_OK;
     if (!reads_in_order(&softmax->in[0], &fused.out[0])) return SDLF_OK;
-    if (!sdlf_shape_equal(softmax->in[0].shape, fused.out[0].shape)) return SDLF_OK; /* other rows */
+    if (!sdlf_shape_equal(softmax->in[0].shape, fused.out[0].shape)) return SDLF_OK; /* different rows */
     fused.spmm.log_softmax = true;
     write_to(&fused, softmax);
     return sdlf_calculator_supports(step->calculator, &fused) ? merge(plan, i, reader, &fused) : SDLF_OK;
@@ -80,8 +80,8 @@ int plan_residual_of(const sdlf_operation *op)
     return -1;
 }
 
-/* y = conv(x) + r, and so gradients. The fused operation runs where the addition stood, when r is sure to be there;
- * not where what it reads is written in between, as weights are by their updates. */
+/* y = conv(x) + r, and likewise for gradients. The fused operation runs in the place of the addition, where r is
+ * certain to exist; not if one of its inputs is written in between, as weights are by their updates. */
 static sdlf_status fuse_residual(sdlf_plan *plan, int i)
 {
     const plan_step *step = &plan->steps[i];
@@ -122,7 +122,7 @@ sdlf_status plan_fuse_epilogues(sdlf_plan *plan)
     for (int i = 0; i < plan->step_count && status == SDLF_OK; i++) {
         if (plan->steps[i].dead) continue;
         status = fuse_log_softmax(plan, i);
-        if (status == SDLF_OK) status = fuse_activation(plan, i); /* not behind a log_softmax that has been taken in */
+        if (status == SDLF_OK) status = fuse_activation(plan, i); /* not after a fused log_softmax */
     }
     return status;
 }

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* A fed plan's labels come with the batch's indices:
+/* Gathers a fed plan's labels together with the batch's indices:
  *
  *   next_batch order, rates, first -> index, rate, step;  gather_batch labels, index -> batch_labels
  *
  * becomes next_batch with the labels. */
 #include "framework/plan/passes.h"
 
-/* The gathering of labels by that index, on the same calculator; -1: none. */
+/* The gather of labels by that index, on the same calculator; -1: none. */
 static int find_gather(const sdlf_plan *plan, int next)
 {
     const plan_step *step = &plan->steps[next];

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* Inference: an affine function of each channel behind a convolution or a fully connected layer becomes other weights and
- * another bias: batch normalisation; or a multiplication by a number, or a multiplication by (a layer scale, say) or an
- * addition of a parameter of each channel, also behind a copy with its axes in another order.
- * w' = w s, b' = (b - mean) s + shift, s = factor scale / sqrt(variance + epsilon). The new ones are computed, in double,
- * whenever the plan loads its parameters. */
+/* Inference: folds a per-channel affine function after a convolution or a fully connected layer into its weights
+ * and bias: batch normalisation; a multiplication by a scalar; or a multiplication by (for example a layer scale)
+ * or an addition of a per-channel parameter, also after a permuting copy. w' = w s, b' = (b - mean) s + shift, s =
+ * factor scale / sqrt(variance + epsilon). The new ones are computed in double whenever the plan loads its
+ * parameters. */
 #include "framework/plan/passes.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* The model parameter of `count` numbers that an operand is, all of it; -1: none. */
+/* The model parameter of `count` values that an operand covers entirely; -1: none. */
 static int parameter_of(const sdlf_plan *plan, const sdlf_tensor *tensor, int64_t count)
 {
     if (!sdlf_tensor_present(tensor) || tensor->offset != 0) return -1;
@@ -45,12 +45,12 @@ static bool take_norm(const sdlf_plan *plan, const sdlf_operation *product, cons
     int *const part[] = {&fold->scale, &fold->shift, &fold->mean, &fold->variance};
     for (int i = 0; i < 4; i++) *part[i] = parameter_of(plan, &norm->in[1 + i], channels_of(product));
     fold->epsilon = norm->batch_norm.epsilon;
-    /* reshaped in between, its channels would not be the rows of the weights */
+    /* with a reshape in between, its channels would not be the rows of the weights */
     return sdlf_shape_equal(norm->in[0].shape, product->out[0].shape) && fold->scale >= 0 && fold->shift >= 0 &&
            fold->mean >= 0 && fold->variance >= 0;
 }
 
-/* Does the parameter have a number for each channel of `product`, where `x` lies as the product made it? */
+/* True if the parameter has one value per channel of `product`, with `x` as strided as the product's output. */
 static bool goes_by_channel(const sdlf_operation *product, const sdlf_tensor *x, const sdlf_tensor *parameter)
 {
     const sdlf_tensor *made = &product->out[0];
@@ -65,7 +65,7 @@ static bool goes_by_channel(const sdlf_operation *product, const sdlf_tensor *x,
            x->stride[axis] == made->stride[channel];
 }
 
-/* Of what the product makes, or of the result of a copy of that. */
+/* Of the product's output, or of a copy of it. */
 static bool take_binary(const sdlf_plan *plan, const sdlf_operation *product, const sdlf_operation *copy,
                         const sdlf_operation *op, plan_fold *fold)
 {
@@ -81,14 +81,14 @@ static bool take_binary(const sdlf_plan *plan, const sdlf_operation *product, co
         return false;
     if (number) {
         fold->factor = divides ? 1 / op->binary.scalar : op->binary.scalar;
-        return fabs(fold->factor) > 1e-6 && fabs(fold->factor) < 1e6; /* weights are not to overflow */
+        return fabs(fold->factor) > 1e-6 && fabs(fold->factor) < 1e6; /* keeps the weights from overflowing */
     }
     const int parameter = parameter_of(plan, other, channels_of(product));
     *(multiplies ? &fold->scale : &fold->shift) = parameter;
     return parameter >= 0 && goes_by_channel(product, copy != NULL ? &copy->in[0] : x, other);
 }
 
-/* A copy of all that the product makes, with its axes in another order. */
+/* True for a copy of all of the product's output with permuted axes. */
 static bool is_permutation(const sdlf_plan *plan, const sdlf_operation *op)
 {
     return op->kind == SDLF_COPY && op->in[0].dtype == op->out[0].dtype &&
@@ -98,7 +98,7 @@ static bool is_permutation(const sdlf_plan *plan, const sdlf_operation *op)
 
 /* ---- the pass ---- */
 
-/* The product of step `i` with new weights and a new bias. */
+/* Gives the product of step `i` new weights and a new bias. */
 static sdlf_status fold_into(sdlf_plan *plan, int i, const sdlf_tensor *result, sdlf_activation activation,
                              plan_fold *fold)
 {
@@ -125,7 +125,7 @@ static sdlf_status fold_into(sdlf_plan *plan, int i, const sdlf_tensor *result, 
     return plan_replace_operation(plan, i, &fused);
 }
 
-/* kind: of the function. */
+/* kind: of the affine function. */
 static sdlf_status fold_behind(sdlf_plan *plan, int i, sdlf_operation_kind kind)
 {
     const sdlf_operation *product = &plan->steps[i].operation;
@@ -162,7 +162,7 @@ sdlf_status plan_fold_norms(sdlf_plan *plan)
     return status;
 }
 
-/* Weights that something else reads, too, would be in memory twice; and numbers and values may change with the length of a state. */
+/* Not for weights with other readers, which would be stored twice; nor with states, as their length may change scalars or values. */
 sdlf_status plan_fold_scales(sdlf_plan *plan)
 {
     sdlf_status status = SDLF_OK;

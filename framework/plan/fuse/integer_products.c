@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Inference: what becomes of an integer_matmul's sums is computed with them:
+/* Inference: the epilogue of an integer_matmul is computed with its accumulators:
  *
- *     sums, a copy to float32, times a number or one for each column [plus a bias] [relu, clip] [quantize]
+ *     sums, a copy to float32, times a scalar or one per column [plus a bias] [relu, clip] [quantize]
  *
- * as dynamically quantised networks have it (MatMulInteger, Cast, Mul, Add), and QLinearMatMul. The operation stands where
- * the last of them stood, since the factor may be computed behind the sums. */
+ * as in dynamically quantised networks (MatMulInteger, Cast, Mul, Add), and QLinearMatMul. The fused operation takes
+ * the place of the last of them, since the factor may be computed after the sums. */
 #include "framework/plan/fuse/qdq_operands.h"
 
 #include <math.h>
@@ -14,12 +14,12 @@ enum { MOST_STEPS = 6 };
 typedef struct chain {
     sdlf_plan *plan;
     sdlf_operation fused;
-    int step[MOST_STEPS], count; /* those that it takes, in their order */
+    int step[MOST_STEPS], count; /* the steps to fuse, in order */
     int64_t columns;
     sdlf_activation activation;
 } chain;
 
-/* The only step that reads what the chain makes so far; NULL: there is none, or it is on another calculator. */
+/* The only reader of the chain's result so far; NULL: none, or it is on another calculator. */
 static const sdlf_operation *next_of(const chain *all, int *step)
 {
     const sdlf_plan *plan = all->plan;
@@ -33,7 +33,7 @@ static const sdlf_operation *next_of(const chain *all, int *step)
     return sdlf_tensor_is_contiguous(&op->out[0]) && plan_covers_buffer(plan, &op->out[0]) ? op : NULL;
 }
 
-/* An operand that is stretched over all but the last axis: one number, or one for each column. */
+/* For an operand broadcast over all but the last axis: sets *line to its one value, or one per column. */
 static bool of_columns(const chain *all, const sdlf_tensor *x, sdlf_tensor *line)
 {
     int last = x->shape.rank - 1;
@@ -47,7 +47,7 @@ static bool of_columns(const chain *all, const sdlf_tensor *x, sdlf_tensor *line
     return true;
 }
 
-/* y = the chain's result op an operand of columns, or op a number. */
+/* y = the chain's result op a per-column operand, or op a scalar. */
 static bool with_columns(const chain *all, const sdlf_operation *op, sdlf_binary_function function, sdlf_tensor *line,
                          double *number)
 {
@@ -107,7 +107,7 @@ static void take_activation(chain *all)
     take(all, step, op);
 }
 
-/* A quantize behind it whose scale can go into the factor. */
+/* Takes a following quantize if its scale can go into the factor. */
 static void take_rounding(chain *all, quantized_target *to)
 {
     int last = all->step[all->count - 1];

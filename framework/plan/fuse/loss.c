@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* The loss forward and backward in one, where a training plan does both on one calculator:
+/* Fuses the loss forward and backward into one operation, if a training plan computes both on one calculator:
  *
  *   softmax_cross_entropy_forward logits, labels -> p, loss;  softmax_cross_entropy_backward p, labels, dloss ->
  *                                                             dlogits
  *
- * (with weights or without) becomes the forward operation with dlogits, and stands where that stood. dloss must be
- * known there: it is, where the loss is what the plan minimises, and dloss the constant 1 or the loss scale. */
+ * (with weights or without) becomes the forward operation with dlogits, in its place. dloss must be known there: it is
+ * if the loss is what the plan minimises, and dloss the constant 1 or the loss scale. */
 #include "framework/plan/passes.h"
 
-/* The backward step that belongs to the loss at step `forward`; -1: none that could be computed there. */
+/* The backward step of the loss at step `forward`; -1: none that could be computed there. */
 static int find_backward(const sdlf_plan *plan, int forward)
 {
     const sdlf_operation *loss = &plan->steps[forward].operation;

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* The gradient of an activation goes into the backward pass of the batch normalisation before it, which works it out as
- * it reads dy:
+/* Fuses the gradient of an activation into the backward pass of the batch normalisation before it, which computes it
+ * while reading dy:
  *
  *   activation_backward y,dy -> g;  batch_norm2d_backward x,..,g -> dx,..
  *
- * becomes batch_norm2d_backward x,..,dy,y -> dx,..,g, without g where nothing else reads it (a residual connection
- * does); and without y where the normalisation made it only of x and the calculator works it out again instead of
- * reading it. So it is where the slope follows from the activation's input, which the normalisation made: the activation's
- * forward pass, the only reader that is left, then goes into the normalisation's (epilogues.c). */
+ * becomes batch_norm2d_backward x,..,dy,y -> dx,..,g, without g if nothing else reads it (a residual connection does);
+ * and without y if the normalisation computed it only from x and the calculator recomputes it instead of reading it.
+ * This applies where the slope follows from the activation's input, which the normalisation computed: the activation's
+ * forward pass, the only remaining reader, then fuses into the normalisation's (epilogues.c). */
 #include "framework/plan/passes.h"
 
-/* The batch normalisation that reads what step `i` writes, on the same calculator; -1: none. */
+/* The batch normalisation that reads step i's output, on the same calculator; -1: none. */
 static int norm_behind(const sdlf_plan *plan, int i)
 {
     const sdlf_tensor *g = &plan->steps[i].operation.out[0];
@@ -26,8 +26,8 @@ static int norm_behind(const sdlf_plan *plan, int i)
     return -1;
 }
 
-/* The shift by which a normalisation in the forward pass made y, or the activation's input, of x and nothing else;
- * absent: something else made it. */
+/* The shift with which a forward normalisation computed y, or the activation's input, from x only; absent: something
+ * else computed it. */
 static sdlf_tensor shift_behind(const sdlf_plan *plan, const sdlf_operation *fused)
 {
     const bool reads_input = sdlf_activation_reads_input(fused->batch_norm.activation.function);
@@ -61,7 +61,7 @@ static sdlf_status fuse(sdlf_plan *plan, int i)
         fused = without_y;
     if (sdlf_operation_check(&fused) != SDLF_OK || !sdlf_calculator_supports(plan->steps[i].calculator, &fused))
         return SDLF_OK;
-    /* where the normalisation stood, unless somebody reads g before */
+    /* in the normalisation's place, unless another step reads g earlier */
     bool early = plan_next_reader(plan, slope->out[0].buffer, i) != norm;
     if (early && plan_writes_between(plan, &plan->steps[norm].operation, i, norm)) return SDLF_OK;
     int kept = early ? i : norm, gone = early ? norm : i, node = plan->steps[norm].node;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Inference: a product makes the same of a row wherever it lies, so that a copy of its rows in another order is left out where copies on the
- * product's other side can do its work, of parts of the result or into the rows that are multiplied. So attention over sequences that come
- * batch first is not transposed to sequence first and back, as torch.nn.MultiheadAttention writes it. */
+/* Inference: a GEMM treats each row independently of its position, so a copy that permutes its input rows is removed if copies on the GEMM's
+ * other side can absorb the permutation, reading parts of the result or writing the input rows. Thus attention over batch-first sequences is
+ * not transposed to sequence first and back, as torch.nn.MultiheadAttention writes it. */
 #include "framework/plan/passes.h"
 
 static bool is_copy(const sdlf_operation *op)
@@ -10,13 +10,13 @@ static bool is_copy(const sdlf_operation *op)
            sdlf_shape_equal(op->in[0].shape, op->out[0].shape);
 }
 
-/* All of its buffer, in the order that elements lie in. */
+/* True if x is all of its buffer, contiguous. */
 static bool is_whole(const sdlf_plan *plan, const sdlf_tensor *x)
 {
     return x->offset == 0 && sdlf_tensor_is_contiguous(x) && plan_covers_buffer(plan, x);
 }
 
-/* A copy of all rows of `width` numbers in another order. */
+/* True for a copy that permutes all rows of `width` elements. */
 static bool permutes_rows(const sdlf_plan *plan, const sdlf_operation *op, int64_t width)
 {
     const sdlf_tensor *from = &op->in[0], *to = &op->out[0];
@@ -25,7 +25,7 @@ static bool permutes_rows(const sdlf_plan *plan, const sdlf_operation *op, int64
            is_whole(plan, to) && plan_permutes_buffer(plan, from);
 }
 
-/* A product of rows (m,k), of all of one buffer into all of another, which reads them once. */
+/* True for a GEMM of rows (m,k), from all of one buffer to all of another, that reads them once. */
 static bool is_product(const sdlf_plan *plan, const sdlf_operation *op)
 {
     return op->kind == SDLF_GEMM && !op->gemm.transpose_a && !sdlf_tensor_present(&op->in[3]) &&
@@ -38,7 +38,7 @@ static int64_t width_of(const sdlf_tensor *rows)
     return rows->shape.dim[rows->shape.rank - 1];
 }
 
-/* The rows that `op` copies, as they lie in a buffer of rows of another width. */
+/* The rows that `op` copies, as strided in a buffer of rows of another width. */
 static sdlf_tensor copied_rows(const sdlf_operation *op, const sdlf_tensor *rows)
 {
     sdlf_tensor view = op->in[0];
@@ -51,7 +51,7 @@ static sdlf_tensor copied_rows(const sdlf_operation *op, const sdlf_tensor *rows
     return view;
 }
 
-/* All of a tensor's elements one after the other, in that shape. */
+/* All of a tensor's elements, contiguous in that shape. */
 static sdlf_tensor in_order(const sdlf_tensor *x, sdlf_shape shape)
 {
     sdlf_tensor view = sdlf_tensor_view(x->dtype, shape, NULL);
@@ -61,7 +61,7 @@ static sdlf_tensor in_order(const sdlf_tensor *x, sdlf_shape shape)
 
 /* ---- a copy, a product, copies of parts of its result ---- */
 
-/* What a copy of a part of the product's result reads when rows are multiplied in the order before `copy`. */
+/* The operand of a copy of part of the product's result, if rows are multiplied in the order before `copy`. */
 static bool read_rows(const sdlf_plan *plan, const sdlf_operation *copy, int product, int reader, sdlf_operation *op)
 {
     const sdlf_tensor *y = &plan->steps[product].operation.out[0];
@@ -98,7 +98,7 @@ static sdlf_status leave_out_before(sdlf_plan *plan, int copy)
 
 /* ---- a copy into rows, a product, a copy ---- */
 
-/* The copy into rows, in the order that `copy` brings the product's into. */
+/* The copy into rows, which now writes them in the order that `copy` gives the product's rows. */
 static bool write_rows(const sdlf_operation *copy, sdlf_operation *op, int64_t width)
 {
     sdlf_shape shape = copy->out[0].shape;

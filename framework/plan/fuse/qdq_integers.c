@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* Inference: what stands between dequantize and quantize is computed in integers.
+/* Inference: operations between dequantize and quantize are computed in integers.
  *
- *     product with constant weights of integers, its activation     quantized_conv2d; without a quantize behind it,
+ *     product with constant integer weights, its activation         quantized_conv2d; without a quantize after it,
  *                                                                   into float32
  *     the same, then a copy to int32                                quantized_conv2d into int32, also of x less a
  *                                                                   computed zero point
  *     add, of two; relu or clip; nothing                            quantized_add
  *     max, average or global average pooling                        quantized_pool2d
  *
- * The dequantize goes when nobody else reads what it makes. What a calculator does not take stays in its parts. */
+ * The dequantize is removed when its output has no other reader. Unsupported operations stay decomposed. */
 #include "framework/plan/fuse/qdq_operands.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- what goes element by element, and pooling ---- */
+/* ---- elementwise operations and pooling ---- */
 
 static sdlf_status fuse_sum(sdlf_plan *plan, int i)
 {
@@ -51,7 +51,7 @@ static sdlf_status fuse_sum(sdlf_plan *plan, int i)
     return plan_quantized_is_taken(plan, i, &fused) ? plan_quantized_replace(plan, i, &to, &fused) : SDLF_OK;
 }
 
-/* A pool of bytes as they are: it is copied to floats before, and back behind. */
+/* Matches a pool of unscaled bytes, which are copied to floats before it and back after it. */
 static quantized_target find_bytes(const sdlf_plan *plan, int i, const quantized_origin *from)
 {
     const sdlf_tensor *y = &plan->steps[i].operation.out[0];

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Inference: quantising and dequantising, as layers describe them, in one operation each:
+/* Inference: fuses quantisation and dequantisation, as layers express them, into one operation each:
  *
  *     dequantize    a copy of bytes to float32 [- zero] [scale]
  *     quantize      [/ scale], round, [+ zero], a copy of float32 to bytes, which saturates
  *
- * A mere copy of bytes stays what it is: without a zero and a scale there is nothing to save. */
+ * A plain copy of bytes is unchanged: without a zero point and a scale there is nothing to save. */
 #include "framework/plan/passes.h"
 
 static bool is_byte(sdlf_dtype dtype)
@@ -23,7 +23,7 @@ bool plan_is_between(const sdlf_plan *plan, const sdlf_tensor *x)
            plan_count_readers(plan, x->buffer) == 1 && plan_count_writers(plan, x->buffer) == 1;
 }
 
-/* Is it x op a number? Then that number; where the function is symmetric the number may come first. */
+/* Matches x op a scalar, and returns the scalar; for a commutative function it may come first. */
 static bool with_number(const sdlf_operation *op, sdlf_binary_function function, double *number, sdlf_tensor *x)
 {
     if (op->kind != SDLF_BINARY || op->binary.function != function) return false;
@@ -51,7 +51,7 @@ static sdlf_status replace(sdlf_plan *plan, int kept, const int *gone, int count
     return plan_replace_operation(plan, kept, fused);
 }
 
-/* The only step that reads what step i makes, on the same calculator; -1: none. */
+/* The only reader of step i's output, on the same calculator; -1: none. */
 static int reader_of(const sdlf_plan *plan, int i)
 {
     const sdlf_tensor *y = &plan->steps[i].operation.out[0];
@@ -88,7 +88,7 @@ static sdlf_status fuse_dequantize(sdlf_plan *plan, int i)
     return replace(plan, last, gone, count, &fused);
 }
 
-/* The step that makes x, only for this operation, on the same calculator as step i; -1: none. */
+/* The step that produces x only for this operation, on the same calculator as step i; -1: none. */
 static int writer_of(const sdlf_plan *plan, const sdlf_tensor *x, int i)
 {
     int writer = plan_is_between(plan, x) ? plan_first_writer(plan, x->buffer) : -1;

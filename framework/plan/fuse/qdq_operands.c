@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Operands of bytes around an operation that is to be computed in integers. See qdq_operands.h. */
+/* 8-bit operands around an operation that is to be computed in integers. See qdq_operands.h. */
 #include "framework/plan/fuse/qdq_operands.h"
 
 #include <math.h>
@@ -59,7 +59,7 @@ quantized_target plan_quantized_target(const sdlf_plan *plan, int i)
                               .step = reader};
 }
 
-/* What makes an input dies when nobody reads it any more. */
+/* Removes the producer of an input that has no reader left. */
 static void release(sdlf_plan *plan, int buffer, int reader)
 {
     if (plan->buffers[buffer].kind != BUFFER_ARENA || plan_count_readers(plan, buffer) > 0) return;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Inference: products with constant weights of integers become quantized_conv2d. See qdq_integers.c. */
+/* Inference: products with constant integer weights become quantized_conv2d. See qdq_integers.c. */
 #include "framework/plan/fuse/qdq_operands.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* x less a number that is computed: what both are copies of. */
+/* Matches x minus a computed zero point, where both are copies of bytes: the origin of these. */
 static bool find_difference(const sdlf_plan *plan, const sdlf_tensor *x, const sdlf_calculator *calculator,
                             quantized_origin *from)
 {
@@ -29,14 +29,14 @@ static bool find_difference(const sdlf_plan *plan, const sdlf_tensor *x, const s
            from->bytes.dtype == point.bytes.dtype;
 }
 
-/* A multiplication of a product's sums before they are quantised: by a number, or by one of each filter. */
+/* A multiplication of a product's accumulators before they are quantised: by a scalar, or per filter. */
 typedef struct factor {
-    int step; /* -1: there is none */
+    int step; /* -1: none */
     double number;
-    int parameter; /* -1: the number */
+    int parameter; /* -1: the scalar */
 } factor;
 
-/* One number for each of axis 1, which is all of a constant parameter; -1: something else. */
+/* The constant parameter that holds exactly one value per element of axis 1; -1: something else. */
 static int filters_parameter(const sdlf_plan *plan, const sdlf_tensor *x)
 {
     const plan_buffer *buffer = &plan->buffers[x->buffer];
@@ -66,7 +66,7 @@ static factor find_factor(const sdlf_plan *plan, int i)
     return f;
 }
 
-/* A product as a convolution: its operands of floats, in these shapes. */
+/* A product as a convolution: its float operands, in these shapes. */
 typedef struct product {
     sdlf_window2d window;
     int groups;
@@ -118,7 +118,7 @@ static bool find_product(const sdlf_operation *op, product *p)
     }
 }
 
-/* The constant parameter that an operand is, all of it; -1: none. */
+/* The constant parameter that an operand covers entirely; -1: none. */
 static int parameter_of(const sdlf_plan *plan, const sdlf_tensor *tensor)
 {
     const plan_buffer *buffer = &plan->buffers[tensor->buffer];
@@ -149,7 +149,7 @@ static sdlf_status has_integers(sdlf_plan *plan, plan_integers *w, bool *found)
     return status;
 }
 
-/* Buffers for what is worked out. */
+/* Adds the derived buffers. */
 static sdlf_status add_integers(sdlf_plan *plan, plan_integers *w, const product *p, sdlf_operation *fused)
 {
     plan_integers *list = realloc(plan->integers, (size_t)(plan->integers_count + 1) * sizeof *list);
@@ -169,7 +169,7 @@ static sdlf_status add_integers(sdlf_plan *plan, plan_integers *w, const product
     return SDLF_OK;
 }
 
-/* A copy to int32, the only reader of what step i makes; low and high: no bounds. */
+/* A copy to int32 that is the only reader of step i's output; low and high: no bounds. */
 static quantized_target find_sums(const sdlf_plan *plan, int i)
 {
     const sdlf_tensor *y = &plan->steps[i].operation.out[0];

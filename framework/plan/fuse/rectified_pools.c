@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* A max-pool that takes the ReLU in front of it in, and in training leaves its backward pass a mask instead of what it
- * pooled: a byte a pooled element.
+/* Fuses a ReLU into the max pooling after it; in training the pooling saves a mask for its backward pass instead of its
+ * input: one byte per pooled element.
  *
  *   forward   activation_forward a -> r;  max_pool2d_forward r -> y
  *   becomes   max_pool2d_forward a -> y, mask
  *   backward  max_pool2d_backward r, y, dy -> dr;  activation_backward r, dr -> da
  *   becomes   max_pool2d_backward dy, mask -> da
  *
- * It is for fusions that calculators declare: where these take the pool, and its backward pass, they do so at once, and
- * elsewhere all stays as it was. */
+ * It prepares fusions that calculators declare: if these then take the pool and its backward pass, it is applied, and
+ * otherwise nothing changes. */
 #include "framework/plan/fuse/declared.h"
 
 typedef struct pools {
@@ -26,7 +26,7 @@ static bool is_relu(const sdlf_plan *plan, int step, sdlf_operation_kind kind)
     return is_kind(plan, step, kind) && plan->steps[step].operation.activation.function == SDLF_RELU;
 }
 
-/* The ReLU at `step` with all that reads what it makes: a pool, and in training the gradients of both. */
+/* Matches the ReLU at `step` and all readers of its output: a pool, and in training the gradients of both. */
 static bool find(const sdlf_plan *plan, int step, pools *found)
 {
     const plan_step *relu = &plan->steps[step];
@@ -50,7 +50,7 @@ static bool find(const sdlf_plan *plan, int step, pools *found)
            plan->steps[pool_back].calculator == plan->steps[relu_back].calculator;
 }
 
-/* The pool with its ReLU, and its backward pass. False: its windows have no masks. */
+/* The pool with its ReLU, and its backward pass. False if its windows support no mask. */
 static bool rectify(const sdlf_plan *plan, const pools *p, sdlf_operation *forward, sdlf_operation *backward)
 {
     const sdlf_operation *pool = &plan->steps[p->pool].operation;

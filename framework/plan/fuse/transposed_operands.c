@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Inference, in the host's memory: matrices that are copied with their axes in another order, and then read only by
- * matmul, are read where they lie. So the keys of attention are not transposed in memory, however many there are. */
+/* Inference, in host memory: matrices that a copy permutes and that only matmul then reads are read in place. Thus the
+ * keys of attention are never transposed in memory, however many there are. */
 #include "framework/plan/passes.h"
 
 #include <string.h>
 
-/* The copy's result as operand `i` of the product, from where the copy has it; false: it cannot be. */
+/* Makes operand `i` of the product, the copy's result, read the copy's source; false: impossible. */
 static bool read_in_place(const sdlf_tensor *from, const sdlf_tensor *copy, sdlf_operation *product, int i)
 {
     sdlf_tensor *operand = &product->in[i];
@@ -21,7 +21,7 @@ static bool read_in_place(const sdlf_tensor *from, const sdlf_tensor *copy, sdlf
     return true;
 }
 
-/* The product with every operand that is the copy's result read in place. */
+/* The product with every operand that is the copy's result read from the copy's source. */
 static bool replace_reader(const sdlf_plan *plan, int copy, int reader, sdlf_operation *product)
 {
     const sdlf_operation *transposition = &plan->steps[copy].operation;

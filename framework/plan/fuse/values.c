@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Inference: what a layer `value` gives is its parameter, read where it lies. Else every run would copy it: the whole
- * table of an embedding, of which a gather then reads some rows. One of another type, such as bytes or indices, becomes
- * that when parameters are loaded, where the host's memory is computed in. */
+/* Inference: the output of a layer `value` is its parameter, read in place. Otherwise every run would copy it, for
+ * example the whole table of an embedding, of which a gather then reads some rows. A value of another type, such as
+ * bytes or indices, is converted when parameters are loaded, if the calculator computes in host memory. */
 #include "framework/plan/passes.h"
 
 #include <string.h>
 
-/* Whole, in the order that elements lie in. */
+/* True if x is all of its buffer, contiguous. */
 static bool is_whole(const sdlf_plan *plan, const sdlf_tensor *x)
 {
     return x->offset == 0 && sdlf_tensor_is_contiguous(x) && plan_covers_buffer(plan, x);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Inference in float32: a fully connected layer whose weights are integers with scales in the file keeps them so
- * (weight-only quantisation), and its product makes floats of them as it reads (framework/operations/gemm_weight_only.h).
- * In the model they are floats, of which the integers are found again: each block's weights are multiples of one number.
- * Those of a range of 16 have 4 bits. */
+ * (weight-only quantisation), and its GEMM dequantises them as it reads (framework/operations/gemm_weight_only.h). In
+ * the model they are floats, from which the integers are recovered: each block's weights are multiples of one scale.
+ * Weights with a range of 16 are stored in 4 bits. */
 #include "framework/operations/gemm_weight_only.h"
 
 #include <stdlib.h>
@@ -46,8 +46,8 @@ void plan_release_scales(plan_weight_only *w)
     w->scale = w->zero = NULL;
 }
 
-/* Do all blocks have a scale, and are their integers of 4 bits? The values go again: a plan takes them once, when it
- * has room. */
+/* Finds whether all blocks have a scale, and whether their integers fit 4 bits. Releases the values again: the plan
+ * loads them once it is bound. */
 static sdlf_status look_at_values(sdlf_plan *plan, plan_weight_only *w, bool *found)
 {
     sdlf_status status = model_fetch_values(plan->model, w->weight);
@@ -70,7 +70,7 @@ static sdlf_status look_at_values(sdlf_plan *plan, plan_weight_only *w, bool *fo
     return status;
 }
 
-/* *taken: the plan has w's scales now. */
+/* *taken: the plan now owns w's scales. */
 static sdlf_status replace(sdlf_plan *plan, int step, plan_weight_only *w, bool *taken)
 {
     sdlf_operation op = plan->steps[step].operation;
@@ -116,9 +116,9 @@ sdlf_status plan_fuse_weight_only(sdlf_plan *plan)
     return status;
 }
 
-/* ---- once there is room ---- */
+/* ---- once memory is bound ---- */
 
-/* The integers of a block, side by side. */
+/* Packs the integers of a block. */
 static void pack(const plan_weight_only *w, const float *values, int64_t first, int64_t count, double scale, int zero,
                  uint8_t *row)
 {

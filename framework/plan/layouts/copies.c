@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Copies in the layout pass: joining, cutting out and moving channels. */
+/* Copies in the layout pass: concatenating, slicing and moving channels. */
 #include "framework/plan/layouts/layouts.h"
 
-/* (N,C,H,W) of a buffer of which `part` is some channels of all images; rank 0: it is not. */
+/* The (N,C,H,W) of a buffer of which `part` is some channels of all images; rank 0: it is not. */
 static sdlf_shape shape_around(const layout_pass *p, const sdlf_tensor *part)
 {
     int64_t size = (int64_t)sdlf_dtype_size(part->dtype), area = part->shape.dim[2] * part->shape.dim[3];
@@ -17,7 +17,7 @@ static sdlf_shape shape_around(const layout_pass *p, const sdlf_tensor *part)
     return part->offset % (area * size) == 0 ? shape : SDLF_SCALAR;
 }
 
-/* Is the buffer filled only by copies, each of some channels of the same (N,C,H,W)? */
+/* True if only copies fill the buffer, each writing some channels of the same (N,C,H,W). */
 static bool only_copies_write(const layout_pass *p, int buffer, sdlf_shape shape)
 {
     for (int at = plan_uses_first(&p->uses, buffer); at >= 0; at = p->uses.use[at].next) {
@@ -32,14 +32,14 @@ static bool only_copies_write(const layout_pass *p, int buffer, sdlf_shape shape
     return true;
 }
 
-/* Are the tensor's channels those of the content, whatever else it is of it? */
+/* True if the tensor's channel axis is that of the content, whichever part it covers. */
 static bool keeps_channels(const layout_pass *p, sdlf_tensor part)
 {
     int64_t channels = p->form[part.buffer].shape.dim[1];
     return layout_restride(p, &part) && (part.shape.dim[1] <= 1 || channels <= 1 || part.stride[1] < channels);
 }
 
-/* Does it lie channels last by itself, rows of channels under another shape? And does the calculator use that? */
+/* True if it is channels last in itself, rows of channels under another shape, and the calculator uses that. */
 static bool is_rows_of_channels(const layout_pass *p, const sdlf_calculator *calculator, const sdlf_tensor *in)
 {
     bool used = p->storage == SDLF_NONE ? layout_uses_nhwc_everywhere(p->votes, calculator)
@@ -48,7 +48,7 @@ static bool is_rows_of_channels(const layout_pass *p, const sdlf_calculator *cal
            sdlf_tensor_is_channels_last(in) && !sdlf_tensor_is_contiguous(in);
 }
 
-/* Can what the copy writes be channels last? */
+/* True if the copy's output can be channels last. */
 static bool makes_nhwc(const layout_pass *p, const plan_step *step)
 {
     sdlf_tensor in = step->operation.in[0], out = step->operation.out[0];
@@ -60,7 +60,7 @@ static bool makes_nhwc(const layout_pass *p, const plan_step *step)
            shape.rank == 4 && only_copies_write(p, out.buffer, shape);
 }
 
-/* A copy takes what lies channels last as it is, and makes that where nothing else than such copies fills the
+/* A copy reads channels-last contents directly, and writes channels last if only such copies fill the
  * buffer. */
 bool layout_follows_copy(const layout_pass *p, const plan_step *step)
 {
@@ -96,8 +96,8 @@ sdlf_status layout_convert_copy(layout_pass *p, plan_step *step)
     return plan_append_step(p->plan, step);
 }
 
-/* What a reduction of all that lies channels last reads: (N,P,C) along its pixels, or (N P,C) along its channels. Rank
- * 0: it is another one. */
+/* The input of a reduction over an entire channels-last content: (N,P,C) along its pixels, or (N P,C) along its
+ * channels. Rank 0: another reduction. */
 static sdlf_shape reduced_nhwc(const layout_pass *p, const sdlf_operation *op)
 {
     const sdlf_tensor *x = &op->in[0];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The forms of a content: views of it, and the copies by which one is made of the other. */
+/* The forms of a content: views of it, and the copies that convert one into the other. */
 #include "framework/plan/layouts/layouts.h"
 
 #include <assert.h>
@@ -19,9 +19,9 @@ static sdlf_tensor whole(const layout_pass *p, int buffer, bool last)
     return last ? sdlf_tensor_channels_last(tensor) : tensor;
 }
 
-/* The same part of the content, in the form that is channels last. False, and nothing changed: it is no part that
- * strides can tell. The content is N images of C channels of pixels; an axis of the tensor, whatever its rank, has to
- * stay within one of these. */
+/* Changes the tensor to the same part of the content in channels-last form. False, with nothing changed, if strides
+ * cannot describe that part. The content is N images of C channels of pixels; an axis of the tensor, whatever its rank,
+ * must stay within one of these. */
 bool layout_restride(const layout_pass *p, sdlf_tensor *tensor)
 {
     enum { IMAGES, CHANNELS, PIXELS, AXES };
@@ -54,7 +54,7 @@ bool layout_restride(const layout_pass *p, sdlf_tensor *tensor)
     return true;
 }
 
-/* Where it has been asked before whether it can be done. */
+/* The same where it is already known to be possible. */
 void layout_must_restride(const layout_pass *p, sdlf_tensor *tensor)
 {
     bool done = layout_restride(p, tensor);
@@ -62,7 +62,7 @@ void layout_must_restride(const layout_pass *p, sdlf_tensor *tensor)
     (void)done;
 }
 
-/* (N,C,L) as (N,C,1,L); what else there is stays as it is. */
+/* (N,C,L) as (N,C,1,L); other tensors are unchanged. */
 sdlf_tensor layout_as_image(sdlf_tensor tensor)
 {
     if (!sdlf_tensor_present(&tensor) || tensor.layout != SDLF_DENSE || tensor.shape.rank != 3) return tensor;
@@ -83,9 +83,9 @@ bool layout_is_nhwc(const layout_pass *p, const sdlf_tensor *tensor)
     return sdlf_tensor_present(tensor) && tensor->layout == SDLF_DENSE && p->form[tensor->buffer].nhwc != 0;
 }
 
-/* ---- making forms ---- */
+/* ---- creating forms ---- */
 
-/* A buffer for the form of `buffer` that is channels last. */
+/* Adds a buffer for the channels-last form of `buffer`. */
 sdlf_status layout_add_nhwc(layout_pass *p, int buffer, sdlf_shape shape)
 {
     layout_forms *form = &p->form[buffer];
@@ -112,7 +112,7 @@ static sdlf_status append_copy(layout_pass *p, const plan_step *reader, sdlf_ten
     return plan_append_step(p->plan, &step);
 }
 
-/* See to it that the content is there in row-major form. */
+/* Ensures that the content exists in row-major form. */
 sdlf_status layout_need_row_major(layout_pass *p, const plan_step *reader, int buffer)
 {
     layout_forms *form = &p->form[buffer];
@@ -122,7 +122,7 @@ sdlf_status layout_need_row_major(layout_pass *p, const plan_step *reader, int b
     return append_copy(p, reader, whole(p, buffer, true), whole(p, buffer, false));
 }
 
-/* The operand in the form that is channels last, which is made if need be. */
+/* Changes the operand to its channels-last form, which is created if necessary. */
 sdlf_status layout_need_nhwc(layout_pass *p, const plan_step *reader, sdlf_tensor *operand)
 {
     int buffer = operand->buffer;
@@ -138,7 +138,7 @@ sdlf_status layout_need_nhwc(layout_pass *p, const plan_step *reader, sdlf_tenso
     return SDLF_OK;
 }
 
-/* Could layout_need_nhwc make it, without gaps? */
+/* True if layout_need_nhwc could create a dense channels-last form. */
 bool layout_can_be_nhwc(const layout_pass *p, const sdlf_tensor *operand)
 {
     sdlf_tensor copy = *operand;
@@ -147,7 +147,7 @@ bool layout_can_be_nhwc(const layout_pass *p, const sdlf_tensor *operand)
     return layout_restride(p, &copy) && sdlf_tensor_is_channels_last(&copy);
 }
 
-/* Is there one step that writes the buffer, and no second? */
+/* True if exactly one step writes the buffer. */
 static bool has_one_writer(const layout_pass *p, int buffer)
 {
     int count = 0;
@@ -156,13 +156,13 @@ static bool has_one_writer(const layout_pass *p, int buffer)
     return count == 1;
 }
 
-/* An output that could be made channels last: all of its buffer, and only by this step. */
+/* True if an output could be produced channels last: it is all of its buffer, and only this step writes it. */
 bool layout_can_be_made(const layout_pass *p, const sdlf_tensor *out)
 {
     return layout_is_image(out) && plan_covers_buffer(p->plan, out) && has_one_writer(p, out->buffer);
 }
 
-/* An output that is written channels last; afterwards layout_settle_output. */
+/* Makes a step write this output channels last; layout_settle_output must follow. */
 sdlf_status layout_make_nhwc(layout_pass *p, sdlf_tensor *operand)
 {
     int buffer = operand->buffer;
@@ -173,7 +173,7 @@ sdlf_status layout_make_nhwc(layout_pass *p, sdlf_tensor *operand)
     return SDLF_OK;
 }
 
-/* What others than this plan's steps read is row-major. */
+/* Converts an output to row-major form if anything outside this plan's steps reads it. */
 sdlf_status layout_settle_output(layout_pass *p, const plan_step *step, int buffer)
 {
     return p->plan->buffers[buffer].kind == BUFFER_ARENA ? SDLF_OK : layout_need_row_major(p, step, buffer);

@@ -1,28 +1,28 @@
 /* SPDX-License-Identifier: MIT */
-/* The pass that chooses layouts. Inference: activations lie channels last where a calculator's convolutions like that,
- * and stay so through whatever can follow; conversions stand where the two meet. Where a calculator has a type to store
- * activations in (sdlf_calculator_storage), in training and inference: the same, in that type; weights of convolutions
- * are converted in every step of training, and prepacked once in inference; parameters stay as they are. In training
- * without such a type all of a calculator's steps are channels last, or none (votes.c).
+/* The layout selection pass. Inference: activations are channels last where a calculator's convolutions prefer that,
+ * propagated through every operation that can follow, with conversions where the two forms meet. Where a calculator has
+ * a storage type for activations (sdlf_calculator_storage), in training and inference: the same, in that type;
+ * convolution weights are converted in every training step, and prepacked once in inference; parameters are unchanged.
+ * In training without such a type all of a calculator's steps are channels last, or none (votes.c).
  *
- * Steps are walked in their order. A convolution whose calculator says so takes and makes activations that are channels
- * last, and so does every other one of that calculator that can where those have half of its FLOPs or more (votes.c);
- * other kinds follow where an input lies that way already:
+ * Steps are visited in order. A convolution whose calculator prefers it reads and writes channels-last activations, and
+ * so does every other one of that calculator that can, if those have at least half of its FLOPs (votes.c); other kinds
+ * follow if an input is channels last already:
  *     pooling                             has kernels for both
- *     activation, add, binary, select     go element by element: channels last (N,C,H,W) is row-major (N,H,W,C) to them
+ *     activation, add, binary, select     elementwise: channels last (N,C,H,W) is row-major (N,H,W,C) to them
  *     batch_norm2d                        sees a row-major (N H W, C)
  *     reduce                              along the pixels or the channels
- *     copy                                takes any strides; joining channels, say
- * Tensors of rank 3 are images of one row to those that go element by element, and to copies.
- * A kernel may take row-major images and make such as are channels last, where its calculator says so (`mixed`).
- * Everything else, and the world outside, gets row-major activations. What lies channels last has a buffer of its own
- * beside the buffer of the row-major content, which is filled only if somebody reads it. */
+ *     copy                                supports any strides, for example to concatenate channels
+ * Elementwise operations and copies treat tensors of rank 3 as images of one row. A kernel may read row-major images
+ * and write channels-last ones, if its calculator says so (`mixed`). Everything else, and the world outside, gets
+ * row-major activations. Channels-last content has its own buffer beside that of the row-major content, which is filled
+ * only if something reads it. */
 #include "framework/plan/layouts/layouts.h"
 #include "framework/operand.h"
 
 #include <stdlib.h>
 
-/* The operands that lie channels last, as bits of a class: of kinds with kernels for it; in training with their
+/* The operands that are channels last, as bits of a class: for kinds with kernels for it; in training including the
  * weights. */
 static unsigned nhwc_operands(const layout_pass *p, const sdlf_operation *op)
 {
@@ -31,7 +31,7 @@ static unsigned nhwc_operands(const layout_pass *p, const sdlf_operation *op)
     return weights ? type->storage : type->channels_last;
 }
 
-/* Outputs that lie so can be made; and there is one, or none of them is asked to. */
+/* True if all outputs requested channels last can be produced so. */
 static bool outputs_can_be_made(const layout_pass *p, const sdlf_operation *op, unsigned operands)
 {
     for (int i = 0; i < SDLF_MAX_OUTPUTS; i++) {
@@ -41,7 +41,7 @@ static bool outputs_can_be_made(const layout_pass *p, const sdlf_operation *op, 
     return true;
 }
 
-/* Convolution and pooling: kernels for both forms. */
+/* For convolution and pooling, with kernels for both forms: true if the step becomes channels last. */
 static bool takes_nhwc(const layout_pass *p, const plan_step *step)
 {
     const sdlf_operation *op = &step->operation;
@@ -66,7 +66,7 @@ static bool takes_nhwc(const layout_pass *p, const plan_step *step)
     return wanted && sdlf_calculator_supports(step->calculator, &nhwc);
 }
 
-/* May in[0] stay row-major, as it is? */
+/* True if in[0] may stay row-major. */
 static bool reads_row_major(const layout_pass *p, const plan_step *step)
 {
     bool allowed = p->storage == SDLF_NONE && sdlf_operation_type(&step->operation)->stays_row_major & 1u;
@@ -76,7 +76,7 @@ static bool reads_row_major(const layout_pass *p, const plan_step *step)
            sdlf_calculator_supports(step->calculator, &mixed);
 }
 
-/* Outputs, once the inputs have their forms; then the step itself, and what others than steps read of it. */
+/* Converts the outputs, once the inputs have their forms; appends the step, and conversions of outputs read outside. */
 static sdlf_status append_nhwc(layout_pass *p, plan_step *step, unsigned operands,
                                sdlf_tensor (*view)(sdlf_tensor tensor))
 {
@@ -116,7 +116,7 @@ static sdlf_status convert_kernel(layout_pass *p, plan_step *step)
     return append_nhwc(p, step, operands, NULL);
 }
 
-/* Is the operand one of the output's shape, not a broadcast one? */
+/* True if the operand has the output's shape and is not broadcast. */
 static bool is_full(const sdlf_tensor *operand, const sdlf_tensor *out)
 {
     if (!layout_is_image(operand) || !sdlf_shape_equal(operand->shape, out->shape)) return false;
@@ -126,20 +126,20 @@ static bool is_full(const sdlf_tensor *operand, const sdlf_tensor *out)
     return true;
 }
 
-/* As rows of channels, (N H W, C). */
+/* Viewed as rows of channels, (N H W, C). */
 static sdlf_tensor channel_rows(sdlf_tensor tensor)
 {
     sdlf_tensor behind = layout_channels_last(tensor);
     return sdlf_tensor_reshape(behind, sdlf_shape(sdlf_shape_span(behind.shape, 0, 3), behind.shape.dim[3]));
 }
 
-/* Which operands are images, as bits of a class: all, or those that have no number a channel. */
+/* The image operands, as bits of a class: all, or those that are not per channel. */
 static unsigned image_operands(const sdlf_operation_class *type)
 {
     return type->nhwc_rule == SDLF_NHWC_ROWS ? type->storage : ~0u;
 }
 
-/* In a storage type: does its calculator take it so? (Without one a kernel sees nothing new.) */
+/* With a storage type: true if the calculator supports it. (Without one a kernel sees nothing new.) */
 static bool channels_last_is_taken(const layout_pass *p, const plan_step *step)
 {
     if (p->storage == SDLF_NONE) return true;
@@ -220,7 +220,7 @@ static sdlf_status convert_step(layout_pass *p, plan_step step)
     for (int i = 0; i < SDLF_MAX_OUTPUTS; i++) {
         if (sdlf_tensor_present(&step.operation.out[i])) p->form[step.operation.out[i].buffer].written = true;
     }
-    /* an algorithm that takes nothing else than channels last was chosen, and these could not be brought so */
+    /* a selected algorithm supports only channels last, and these operands could not be converted */
     if (!sdlf_calculator_supports(step.calculator, &step.operation)) step.operation.algorithm = 0;
     return plan_append_step(p->plan, &step);
 }
@@ -252,7 +252,7 @@ static sdlf_status convert_steps(sdlf_plan *plan, const layout_votes *votes)
     return status;
 }
 
-/* Algorithms that take nothing else than channels last, are left where nothing is channels last, to the calculators. */
+/* If nothing is channels last, resets algorithms that support only that to the calculators' choice. */
 static void leave_algorithms(sdlf_plan *plan)
 {
     for (int i = 0; i < plan->step_count; i++) {

@@ -1,36 +1,36 @@
 /* SPDX-License-Identifier: MIT */
-/* The pass that stores row-major activations in 16 bits, in inference: what products of rows, attention, normalisation
- * and element-by-element kinds pass on to one another in a transformer. (Images that lie channels last have their
- * storage type from layouts.c.)
+/* The pass that stores row-major activations in 16 bits, in inference: values passed between GEMMs, attention,
+ * normalisation and elementwise kinds in a transformer. (Channels-last images get their storage type from
+ * layouts.c.)
  *
- * A calculator is asked product by product (sdlf_calculator_storage). Where those that it would store have half of the
- * FLOPs that layouts.c left, or more, their operands are stored, and so are results of the steps before them, as far as
- * there are kernels for it, and functions that 16 bits suffice for: the wish spreads from readers to writers. Copies go
- * along. A stored content has a buffer of its own beside the float32 one; conversions stand where steps that know
- * only float32 meet the others. */
+ * A calculator is asked for each GEMM (sdlf_calculator_storage). If those that it would store have at least half of
+ * the FLOPs that layouts.c left, their operands are stored, and so are outputs of the steps before them, as far as
+ * kernels exist for it and 16 bits suffice for the function: the request propagates from readers to writers. Copies
+ * follow. A stored content has its own buffer beside the float32 one; conversions are inserted where steps that
+ * support only float32 meet the others. */
 #include "framework/operand.h"
 #include "framework/plan/layouts/layouts.h"
 
 #include <stdlib.h>
 
-/* Who writes a buffer: nobody yet, copies, one other step that could write the storage type, any others. */
+/* Who writes a buffer: no step yet, copies, one other step that could write the storage type, any others. */
 typedef enum content_writers { NO_WRITER, COPIES, ONE_TAKER, OTHERS } content_writers;
 
 /* The forms of a buffer's content. */
 typedef struct stored_content {
     int twin;     /* the buffer that holds it in the storage type; 0: none */
-    bool float32; /* it is there in float32 */
-    bool wanted;  /* a step that is stored reads or writes it */
+    bool float32; /* it exists in float32 */
+    bool wanted;  /* a stored step reads or writes it */
     bool taken;   /* a step that could be stored reads it */
     content_writers writers;
 } stored_content;
 
 typedef struct storage_pass {
     sdlf_plan *plan;
-    plan_step *old; /* the steps as they were; the plan's list is built anew */
+    plan_step *old; /* the original steps; the plan's list is rebuilt */
     int old_count;
     stored_content *content; /* of each buffer */
-    bool *takes, *stores;    /* of each old step: could it be stored, and will it be? */
+    bool *takes, *stores;    /* per original step: could it be stored, and will it be? */
     sdlf_dtype storage;
 } storage_pass;
 
@@ -44,21 +44,21 @@ static bool is_arena(const storage_pass *p, const sdlf_tensor *tensor)
     return p->plan->buffers[tensor->buffer].kind == BUFFER_ARENA;
 }
 
-/* An output, whatever its strides, that is all of its buffer: no two of its elements lie at one place. */
+/* True if an output of any strides is all of its buffer: no two of its elements coincide. */
 static bool fills_buffer(const storage_pass *p, const sdlf_tensor *out)
 {
     return out->offset == 0 && sdlf_tensor_bytes(out) == p->plan->buffers[out->buffer].bytes;
 }
 
-/* Could the content be stored as it is written? */
+/* True if the content could be written in the storage type. */
 static bool is_storable(const storage_pass *p, const sdlf_tensor *tensor)
 {
     content_writers writers = p->content[tensor->buffer].writers;
     return is_arena(p, tensor) && (writers == ONE_TAKER || writers == COPIES);
 }
 
-/* The operands that a stored step has in the storage type, as bits of a class. What may be float32 beside them is, but
- * for whole tensors that can be stored as they are written. */
+/* The operands that a stored step has in the storage type, as bits of a class. Operands that may be float32 beside them
+ * are, except whole tensors that can be written in the storage type. */
 static unsigned stored_operands(const storage_pass *p, const sdlf_operation *op)
 {
     const sdlf_operation_class *type = sdlf_operation_type(op);
@@ -87,7 +87,7 @@ static bool is_copy(const plan_step *step)
     return step->operation.kind == SDLF_COPY && step->phase == SDLF_PHASE_FORWARD;
 }
 
-/* Could the step be stored, as far as its operands and its calculator say? */
+/* True if the step's operands and its calculator allow it to be stored. */
 static bool could_take(const storage_pass *p, const plan_step *step)
 {
     const sdlf_operation_class *type = sdlf_operation_type(&step->operation);
@@ -109,7 +109,7 @@ static bool could_take(const storage_pass *p, const plan_step *step)
     return any && sdlf_operation_check(&stored) == SDLF_OK && sdlf_calculator_supports(step->calculator, &stored);
 }
 
-/* Whether the step is the only writer of what it writes, or one of several copies. */
+/* Records whether the step is the only writer of its outputs, or one of several copies. */
 static void note_writer(storage_pass *p, const plan_step *step, bool takes)
 {
     const sdlf_operation *op = &step->operation;
@@ -128,8 +128,8 @@ static void note_writer(storage_pass *p, const plan_step *step, bool takes)
     }
 }
 
-/* A product whose residual may be a mask, of numbers that 16 bits cannot hold: what follows knows only float32, as
- * softmax does. */
+/* Excludes a GEMM whose residual may be a mask, with values that 16 bits cannot hold: what follows, such as softmax,
+ * supports only float32. */
 static void leave_masks(storage_pass *p)
 {
     for (int i = 0; i < p->old_count; i++) {
@@ -148,7 +148,7 @@ static void leave_masks(storage_pass *p)
     }
 }
 
-/* Which steps could be stored. */
+/* Finds the steps that could be stored. */
 static void find_takers(storage_pass *p)
 {
     for (int i = 0; i < p->old_count; i++) {
@@ -179,7 +179,7 @@ static void want_operands(storage_pass *p, int i)
     }
 }
 
-/* A step whose result, or the rest of whose buffer, a stored one reads. */
+/* Stores a step if a stored one reads its result, or the rest of its buffer. */
 static void spread_to(storage_pass *p, int i)
 {
     const sdlf_operation *op = &p->old[i].operation;
@@ -191,7 +191,7 @@ static void spread_to(storage_pass *p, int i)
     }
 }
 
-/* Products first; from these against the steps' order. */
+/* Chooses GEMMs first; from these, propagates against the order of steps. */
 static bool choose_steps(storage_pass *p)
 {
     double all = 0, wanted = 0;
@@ -211,7 +211,7 @@ static bool choose_steps(storage_pass *p)
     return true;
 }
 
-/* ---- the steps anew ---- */
+/* ---- rebuilding the steps ---- */
 
 /* A tensor over all of a buffer's content. */
 static sdlf_tensor whole(const storage_pass *p, int buffer)
@@ -258,14 +258,14 @@ static sdlf_status need_float32(storage_pass *p, const plan_step *reader, int bu
     return append_copy(p, reader, content->twin, buffer);
 }
 
-/* The content has been written anew, in float32. */
+/* The content has been rewritten in float32. */
 static void note_float32(storage_pass *p, int buffer)
 {
     p->content[buffer].twin = 0;
     p->content[buffer].float32 = true;
 }
 
-/* The step's operands are in the forms it takes; then the step, and what others than steps read of it. */
+/* Converts the step's operands to the forms it reads; appends it, and conversions of outputs read outside. */
 static sdlf_status append_stored(storage_pass *p, plan_step *step, unsigned operands)
 {
     sdlf_operation *op = &step->operation;
@@ -299,7 +299,7 @@ static sdlf_status append_stored(storage_pass *p, plan_step *step, unsigned oper
     return status;
 }
 
-/* A copy reads whichever form is there. */
+/* A copy reads whichever form exists. */
 static unsigned copied_operands(const storage_pass *p, const plan_step *step, bool stores)
 {
     const sdlf_tensor *in = &step->operation.in[0];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Which calculators of a plan want activations channels last: each is asked for its own operations, since what suits
- * one kind of hardware says nothing of another. */
+/* Decides which calculators of a plan get channels-last activations: each is asked for its own operations, since the
+ * preference of one kind of hardware implies nothing for another. */
 #include "framework/plan/layouts/layouts.h"
 
 #include <stdlib.h>
@@ -24,8 +24,8 @@ sdlf_operation layout_stored(const sdlf_plan *plan, const sdlf_operation *operat
     return stored;
 }
 
-/* A calculator is asked for convolutions and pooling; what it would store otherwise counts where its kernels take it
- * so. */
+/* A calculator is asked for convolutions and pooling; other operations it would store count if its kernels support
+ * that. */
 static void count_stored(const sdlf_plan *plan, layout_votes *votes, const plan_step *step)
 {
     const sdlf_operation_class *type = sdlf_operation_type(&step->operation);
@@ -63,8 +63,8 @@ static void count_step(const sdlf_plan *plan, layout_votes *votes, const plan_st
     if (likes) votes->flops_preferring += (double)step->cost.flops;
 }
 
-/* In training everything that computes is asked: gradients are two thirds of a convolution, and the rest of the network
- * pays for conversions too. */
+/* In training everything that computes is asked: gradients are two thirds of a convolution's work, and the rest of the
+ * network pays for conversions too. */
 static void count_trained(const sdlf_plan *plan, layout_votes *votes, const plan_step *step)
 {
     (void)plan;
@@ -76,7 +76,7 @@ static void count_trained(const sdlf_plan *plan, layout_votes *votes, const plan
     if (likes) votes->flops_preferring += (double)step->cost.flops;
 }
 
-/* In training all of its operations become channels last, or none; and only where those that prefer it are most of the
+/* In training all of its operations become channels last, or none; and only if those that prefer it are most of the
  * work. */
 static void settle_trained(layout_votes *votes)
 {
@@ -94,7 +94,7 @@ static void count_all(const sdlf_plan *plan, layout_votes *votes,
 sdlf_status layout_count_votes(const sdlf_plan *plan, layout_votes **votes)
 {
     const sdlf_plan_options *options = &plan->options;
-    size_t most = 2 * (size_t)options->placement_count + 2; /* calculators that there can be */
+    size_t most = 2 * (size_t)options->placement_count + 2; /* upper bound on the calculators */
     *votes = calloc(most + 1, sizeof **votes);
     if (*votes == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
     if (options->no_fusion || options->keep_activations) return SDLF_OK;

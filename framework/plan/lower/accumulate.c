@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Lowering of gradients that are added over several batches before an update: sums that keep their places, and what the
- * updates see of them. */
+/* Lowering of gradient accumulation over several batches: sums with pinned memory, and the means that the updates
+ * read. */
 #include "framework/plan/lower/lower.h"
 
 sdlf_status plan_emit_sums(sdlf_plan *plan, int index)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Weights that are kept beside the weights: the slow ones of Lookahead (https://arxiv.org/abs/1907.08610) and the
- * moving average, of operations that every calculator has. */
+/* Averages kept beside the weights: the slow weights of Lookahead (https://arxiv.org/abs/1907.08610) and the moving
+ * average, built from operations that every calculator has. */
 #include "framework/plan/lower/lower.h"
 
 static const sdlf_tensor none = {.dtype = SDLF_NONE};
 
-/* Room for an operation's result. */
+/* Creates a tensor for an operation's result. */
 static sdlf_status room(sdlf_plan *plan, sdlf_dtype dtype, sdlf_shape shape, sdlf_tensor *tensor)
 {
     return plan_new_tensor(plan, BUFFER_ARENA, dtype, shape, tensor);
@@ -23,7 +23,7 @@ static sdlf_status emit_approach(sdlf_plan *plan, int index, sdlf_tensor from, s
     return status == SDLF_OK ? plan_emit_binary(plan, index, SDLF_BINARY_ADD, from, part, 0, to) : status;
 }
 
-/* moved = slow + share (weight - slow); where the step is due, slow = weight = moved. */
+/* moved = slow + share (weight - slow); when the step is due, slow = weight = moved. */
 static sdlf_status emit_lookahead(sdlf_plan *plan, int index, sdlf_tensor weight, sdlf_tensor slow)
 {
     sdlf_tensor moved;
@@ -48,7 +48,7 @@ sdlf_status plan_emit_averages(sdlf_plan *plan, int index, int parameter)
     return emit_approach(plan, index, average, weight, 1 - options->ema, average);
 }
 
-/* plan->due = (step mod lookahead) == lookahead - 1, before all that reads it. */
+/* plan->due = (step mod lookahead) == lookahead - 1, emitted before its readers. */
 sdlf_status plan_lower_lookahead(sdlf_plan *plan)
 {
     const double every = (double)plan->options.lookahead;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Lowering the backward pass: layers describe it in reverse order, and gradients of a value that several layers read
- * are added. Updates stand right behind the backward pass of their layer, so that a gradient's memory is free again at
- * once; with gradient clipping, loss scaling or accumulation they come last. */
+/* Lowering of the backward pass: layers emit it in reverse order, and the gradients of a value with several readers are
+ * added. Updates directly follow the backward pass of their layer, so that a gradient's memory is freed early; with
+ * gradient clipping, loss scaling or accumulation they come last. */
 #include "framework/plan/lower/lower.h"
 
 #include <stdlib.h>
@@ -23,8 +23,8 @@ static void mark_gradients(sdlf_plan *plan)
     }
 }
 
-/* Give the node's first gradients: 1, or the loss scale, for a loss; zeros for outputs nobody uses beside others that
- * somebody does. */
+/* Sets the initial gradients of a node's outputs: 1, or the loss scale, for a loss; zeros for unused outputs of a node
+ * with used ones. */
 static sdlf_status prepare_output_gradients(sdlf_plan *plan, int index, bool *reached)
 {
     plan_node *node = &plan->nodes[index];
@@ -45,7 +45,7 @@ static sdlf_status prepare_output_gradients(sdlf_plan *plan, int index, bool *re
     return SDLF_OK;
 }
 
-/* A value's gradient is the sum of what its readers give. */
+/* Adds a reader's contribution to a value's gradient. */
 static sdlf_status add_gradient(sdlf_plan *plan, int index, int value_index, const sdlf_tensor *gradient)
 {
     plan_value *value = &plan->values[value_index];
@@ -84,7 +84,7 @@ static sdlf_status run_layer_backward(sdlf_plan *plan, int index, sdlf_tensor *i
     return status == SDLF_OK ? sink.base.status : status;
 }
 
-/* Does an update wait for the gradients of all parameters? */
+/* True if updates must wait for the gradients of all parameters. */
 static bool updates_come_last(const sdlf_plan *plan)
 {
     return plan->options.clip_norm > 0 || plan->options.accumulate || plan->options.loss_scale > 0;

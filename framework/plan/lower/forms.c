@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Updates that are more than one operation: muon's orthogonal steps, and lars' rates, of operations that every
+/* Updates that take more than one operation: muon's orthogonal steps and lars' rates, built from operations that every
  * calculator has. */
 #include "framework/plan/lower/lower.h"
 
@@ -17,7 +17,7 @@ static sdlf_status emit(sdlf_plan *plan, int index, const sdlf_operation *operat
     return plan_emit(plan, index, SDLF_PHASE_UPDATE, plan->nodes[index].backward, operation);
 }
 
-/* A new y = a op b, or a op scalar, of a's shape. */
+/* Emits y = a op b, or a op scalar, into a new tensor of a's shape. */
 static sdlf_status make(sdlf_plan *plan, int index, sdlf_binary_function function, sdlf_tensor a, sdlf_tensor b,
                         double scalar, sdlf_tensor *y)
 {
@@ -25,7 +25,7 @@ static sdlf_status make(sdlf_plan *plan, int index, sdlf_binary_function functio
     return status == SDLF_OK ? plan_emit_binary(plan, index, function, a, b, scalar, *y) : status;
 }
 
-/* |x| (1), and at least `least`. */
+/* Emits norm (1) = max(|x|, least). */
 static sdlf_status emit_norm(sdlf_plan *plan, int index, sdlf_tensor x, double least, sdlf_tensor *norm)
 {
     sdlf_tensor squares = none, root = none;
@@ -69,7 +69,7 @@ sdlf_status plan_emit_trust(sdlf_plan *plan, int index, sdlf_operation *update)
 
 /* ---- muon ---- */
 
-/* A new c = alpha op(a) op(b) + residual, of matrices. */
+/* Emits c = alpha op(a) op(b) + residual, of matrices, into a new tensor. */
 static sdlf_status multiply(sdlf_plan *plan, int index, sdlf_tensor a, bool turn_a, sdlf_tensor b, bool turn_b,
                             double alpha, sdlf_tensor residual, sdlf_tensor *c)
 {
@@ -86,9 +86,9 @@ static sdlf_status multiply(sdlf_plan *plan, int index, sdlf_tensor a, bool turn
 
 static const double linear = 3.4445, cubic = -4.775, quintic = 2.0315;
 
-/* X = 3.4445 X - 4.775 A X + 2.0315 A A X, A = X X', of X = scale Z; where X is higher than wide the same with X' X on
- * the other side. With the linear part left to the scale, which becomes 3.4445 times as large, it is three products and
- * nothing else:
+/* One iteration X = 3.4445 X - 4.775 A X + 2.0315 A A X, A = X X', of X = scale Z; if X is taller than wide, the same
+ * with X' X on the other side. Moving the linear term into the scale, which grows by 3.4445, leaves three matrix
+ * products and no other operation:
  *
  *   A = cubic/linear scale^2 Z Z';   B = quintic linear / cubic^2 A A + A;   Z = B Z + Z */
 static sdlf_status newton_schulz(sdlf_plan *plan, int index, double *scale, sdlf_tensor *z)
@@ -102,7 +102,7 @@ static sdlf_status newton_schulz(sdlf_plan *plan, int index, double *scale, sdlf
     return status == SDLF_OK ? multiply(plan, index, high ? old : b, false, high ? b : old, false, 1, old, z) : status;
 }
 
-/* to = a op b, where the step is not skipped. */
+/* to = a op b, unless the step is skipped. */
 static sdlf_status replace(sdlf_plan *plan, int index, sdlf_binary_function function, sdlf_tensor a, sdlf_tensor b,
                            sdlf_tensor to)
 {
@@ -112,7 +112,7 @@ static sdlf_status replace(sdlf_plan *plan, int index, sdlf_binary_function func
     return status == SDLF_OK ? plan_emit_select(plan, index, plan->taken_step, made, to) : status;
 }
 
-/* The velocity takes the gradient up; *u is what Nesterov's form makes of both. */
+/* Adds the gradient to the velocity; *u is their Nesterov combination. */
 static sdlf_status take_gradient(sdlf_plan *plan, int index, sdlf_tensor gradient, sdlf_tensor velocity, sdlf_tensor *u)
 {
     double momentum = plan->options.optimizer.options.muon.momentum;
@@ -123,7 +123,7 @@ static sdlf_status take_gradient(sdlf_plan *plan, int index, sdlf_tensor gradien
     return status == SDLF_OK ? make(plan, index, SDLF_BINARY_ADD, gradient, ahead, 0, u) : status;
 }
 
-/* *x times length / |x|, in new memory. */
+/* Scales *x to norm `length`, in new memory. */
 static sdlf_status scale_to(sdlf_plan *plan, int index, double length, sdlf_tensor *x)
 {
     sdlf_tensor norm, divisor, from = *x;
@@ -134,7 +134,7 @@ static sdlf_status scale_to(sdlf_plan *plan, int index, double length, sdlf_tens
                : status;
 }
 
-/* w = (1 - rate decay) w - rate scale x, of `small`, what w was or is scaled to. */
+/* w = (1 - rate decay) w - rate scale x, where `small` is the old w or its rescaled value. */
 static sdlf_status step(sdlf_plan *plan, int index, const sdlf_operation *update, sdlf_tensor small, sdlf_tensor w,
                         sdlf_tensor x)
 {
@@ -165,7 +165,7 @@ sdlf_status plan_emit_orthogonal(sdlf_plan *plan, int index, const sdlf_operatio
     }
     if (status == SDLF_OK)
         status = take_gradient(plan, index, gradient, sdlf_tensor_reshape(update->out[1], matrix), &x);
-    double scale = pow(linear, -options->newton_schulz); /* 1 in the end; float16 has room for what it begins with */
+    double scale = pow(linear, -options->newton_schulz); /* 1 after the last iteration; float16 can hold the start */
     if (status == SDLF_OK) status = scale_to(plan, index, 1 / scale, &x);
     for (int i = 0; i < options->newton_schulz && status == SDLF_OK; i++)
         status = newton_schulz(plan, index, &scale, &x);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Lowering of loss scaling (https://arxiv.org/abs/1710.03740): the gradient of each loss is multiplied by a scale, which
- * keeps small gradients within float16's range. Behind the backward pass the gradients of all parameters are checked;
- * the updates multiply them by 1 / scale, or skip the step where one is infinite or NaN. All of it is in the memory of
- * calculators, so that a step can be recorded. */
+/* Lowering of loss scaling (https://arxiv.org/abs/1710.03740): the gradient of each loss is multiplied by a scale,
+ * which keeps small gradients within float16's range. After the backward pass the gradients of all parameters are
+ * checked; the updates multiply them by 1 / scale, or skip the step if one is infinite or NaN. All state is in
+ * calculator memory, so that a step can be recorded. */
 #include "framework/plan/lower/lower.h"
 
 enum { STATE_SCALE, STATE_NUMBERS = 3 }; /* (scale, good, skipped), see loss_scale_update */
@@ -12,7 +12,7 @@ static bool scales(const sdlf_plan *plan)
     return plan->options.loss_scale > 0;
 }
 
-/* The scale's own memory. On several ranks, each counts its part of the batch beside it. */
+/* Allocates the scale. With several ranks, the loss gradient is the scale times this rank's share of the batch. */
 sdlf_status plan_lower_loss_gradient(sdlf_plan *plan)
 {
     sdlf_tensor one = plan_control_tensor(plan, CONTROL_ONE), *gradient = &plan->loss_gradient;
@@ -40,7 +40,7 @@ static sdlf_status emit_check(sdlf_plan *plan, int index, sdlf_tensor of, sdlf_c
     return plan_emit(plan, index, SDLF_PHASE_UPDATE, calculator, &check);
 }
 
-/* found = is any gradient infinite or NaN? Where gradients are clipped their squares tell, too large ones included. */
+/* found = any gradient is infinite or NaN. With clipping, checks their squares instead, which also catches overflow. */
 static sdlf_status emit_checks(sdlf_plan *plan, sdlf_tensor found)
 {
     const int last = plan->node_count - 1;
@@ -58,7 +58,7 @@ static sdlf_status emit_checks(sdlf_plan *plan, sdlf_tensor found)
     return status;
 }
 
-/* A bool for updates that are several operations: is the step taken? */
+/* Emits a bool for updates made of several operations: the step is not skipped. */
 static sdlf_status emit_taken(sdlf_plan *plan)
 {
     if (plan->options.optimizer.type->form != SDLF_UPDATE_ORTHOGONAL) return SDLF_OK;

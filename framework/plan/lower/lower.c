@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The lowering pass: every layer describes its forward pass, then, in reverse, its backward pass (backward.c) with
- * the updates (updates.c); the result is one straight list of steps over buffers. */
+/* The lowering pass: every layer emits its forward pass, then, in reverse, its backward pass (backward.c) with the
+ * updates (updates.c); the result is one flat list of steps over buffers. */
 #include "framework/plan/lower/lower.h"
 
 #include <assert.h>
@@ -16,7 +16,7 @@ int plan_count_present(const sdlf_tensor *tensors, int count)
     return present;
 }
 
-/* A copy of what is there already: the past of a state that grows in place. */
+/* True for a copy onto itself: the past of a state that grows in place. */
 static bool copies_itself(const sdlf_operation *operation)
 {
     const sdlf_tensor *from = &operation->in[0], *to = &operation->out[0];
@@ -43,8 +43,8 @@ static sdlf_status emit(layer_sink *base, const sdlf_operation *operation)
     return plan_emit(sink->plan, sink->node, sink->phase, sink->calculator, operation);
 }
 
-/* In training in both passes, which so find the same answer: the backward pass reads what the forward pass left. Without fusion a layer
- * stays in its parts. */
+/* In training the operation must be supported in both passes, as the backward pass reads what the forward pass saved.
+ * Without fusion a layer stays decomposed. */
 static bool takes(const layer_sink *base, const sdlf_operation *operation)
 {
     const plan_sink *sink = (const plan_sink *)base;
@@ -72,7 +72,7 @@ plan_sink plan_make_sink(sdlf_plan *plan, int node, sdlf_phase phase, sdlf_calcu
 
 /* ---- tensors of parameters and states ---- */
 
-/* One buffer for each parameter of the model, in order. */
+/* Creates one buffer for each parameter of the model, in order. */
 static sdlf_status make_parameter_buffers(sdlf_plan *plan)
 {
     for (int i = 0; i < plan->model->parameter_count; i++) {
@@ -170,7 +170,7 @@ static sdlf_status lower_forward(sdlf_plan *plan, int index)
     return status == SDLF_OK ? sink.base.status : status;
 }
 
-/* What stays readable after a run keeps its memory. */
+/* Pins what remains readable after a run. */
 static void pin_results(sdlf_plan *plan)
 {
     for (int i = 0; i < plan->node_count; i++) {
@@ -190,7 +190,7 @@ static void pin_results(sdlf_plan *plan)
             BUFFER_PINNED;
 }
 
-/* A parameter that no step writes is the same in every space. */
+/* Marks parameters that no step writes: they are the same in every space. */
 static void mark_constants(sdlf_plan *plan)
 {
     for (int i = 0; i < plan->model->parameter_count; i++)

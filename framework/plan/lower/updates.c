@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lowering the updates of parameters, and the scale of gradient clipping. */
+/* Lowering of the parameter updates, and of the gradient clipping scale. */
 #include "framework/plan/lower/lower.h"
 
 #include <math.h>
@@ -33,7 +33,7 @@ sdlf_status plan_emit_select(sdlf_plan *plan, int index, sdlf_tensor condition, 
     return plan_emit(plan, index, SDLF_PHASE_UPDATE, plan->nodes[index].backward, &select);
 }
 
-/* Before all that reads it: an update may move to where its gradient is made. */
+/* Emitted before all readers, as an update may move up to where its gradient is computed. */
 static sdlf_status emit_rate(sdlf_plan *plan, sdlf_binary_function function, sdlf_tensor from, double scalar,
                              sdlf_tensor *to)
 {
@@ -80,7 +80,7 @@ sdlf_status plan_lower_rates(sdlf_plan *plan)
     return SDLF_OK;
 }
 
-/* The optimizer as it is for that parameter, whose weight decay may be its own. */
+/* The optimizer for that parameter, which may have its own weight decay. */
 static sdlf_optimizer optimizer_of(const sdlf_plan *plan, int parameter, bool *decays)
 {
     const float *own = plan->options.weight_decays;
@@ -94,14 +94,14 @@ static sdlf_optimizer optimizer_of(const sdlf_plan *plan, int parameter, bool *d
     return optimizer;
 }
 
-/* Is muon's step the one for a parameter of that shape? */
+/* True if muon uses its orthogonal step for a parameter of that shape. */
 static bool is_orthogonal(const sdlf_optimizer *optimizer, sdlf_shape shape)
 {
     return optimizer->type->form == SDLF_UPDATE_ORTHOGONAL &&
            shape.rank >= (optimizer->options.muon.filters_only ? 4 : 2);
 }
 
-/* Of a parameter or its gradient, what this rank updates. */
+/* The part of a parameter or its gradient that this rank updates. */
 static sdlf_tensor part_of(const sdlf_plan *plan, int parameter, sdlf_tensor tensor)
 {
     if (!plan->options.shard_states) return tensor;

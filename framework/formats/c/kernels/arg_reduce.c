@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the largest (or smallest) element is along the middle axis of outer x length x inner; of equal ones the first,
- * or the last. NaN wins over all. */
+/* The index of the largest (or smallest) element along the middle axis of outer x length x inner; among equal ones the
+ * first, or the last. NaN wins over all. */
 static void arg_reduce(const float *x, int64_t *y, int outer, int length, int inner, int smallest, int last)
 {
     for (int row = 0; row < outer * inner; row++) {

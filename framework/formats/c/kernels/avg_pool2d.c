@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The mean of each window: over what is inside of x, or with `whole` over all of the window, the border being 0. */
+/* The mean of each window: over its elements inside x, or with `whole` over the whole window, zero-padded. */
 static void avg_pool2d(const float *x, float *y, const window *w, int whole)
 {
     for (int c = 0; c < w->channels; c++, x += w->height * w->width) {

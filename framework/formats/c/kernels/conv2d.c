@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* y[k][p][q] = bias[k] + the sum over c, r, s of weight[k][c][r][s] x[c][p stride + r dilation - padding][...], where c
- * is one of the channels of k's group and x is 0 outside. No bias: NULL. */
+ * ranges over the channels of k's group and x is 0 outside. No bias: NULL. */
 static void conv2d(const float *x, const float *weight, const float *bias, float *y, const window *w)
 {
     const int channels = w->channels / w->groups, filters = w->filters / w->groups, area = w->rows * w->columns;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The convolution's way back: x[c][p][q] times weight[c][k] is added to y[k] where a convolution from y to x would
- * read, k being one of the filters of c's group. */
+/* Transposed convolution: x[c][p][q] times weight[c][k] is added to y[k] at the positions that a convolution from y to
+ * x would read, where k ranges over the filters of c's group. */
 static void conv_transpose2d(const float *x, const float *weight, float *y, const window *w)
 {
     const int channels = w->channels / w->groups, filters = w->filters / w->groups, area = w->rows * w->columns;

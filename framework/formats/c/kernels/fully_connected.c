@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* y = weight x + bias, weight being units x inputs. No bias: NULL. */
+/* y = weight x + bias, where weight is units x inputs. No bias: NULL. */
 static void fully_connected(const float *x, const float *weight, const float *bias, float *y, int inputs, int units)
 {
     for (int u = 0; u < units; u++, weight += inputs) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* a^b, which wraps around; a negative power is 0, but of 1 and -1. */
+/* a^b with wraparound; for negative b it is 0, except for a = 1 and -1. */
 static int64_t integer_power(int64_t a, int64_t b)
 {
     uint64_t power = 1, square = (uint64_t)a;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* y = a b + bias: a is rows x inner, b is inner x columns. a_row and a_column say how far apart the elements of a lie
- * from one row to the next, and from one column to the next; likewise b_row and b_column. No bias: NULL. */
+/* y = a b + bias: a is rows x inner, b is inner x columns. a_row and a_column are the strides of a's rows and columns;
+ * likewise b_row and b_column. No bias: NULL. */
 static void matmul(const float *a, const float *b, const float *bias, float *y, int rows, int inner, int columns,
                    int a_row, int a_column, int b_row, int b_column)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The largest element of each window; the border never wins. */
+/* The largest element of each window; padding never wins. */
 static void max_pool2d(const float *x, float *y, const window *w)
 {
     for (int c = 0; c < w->channels; c++, x += w->height * w->width) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Each row of `length` elements less its mean, divided by sqrt(variance + epsilon); then times the scale and plus the
+/* Each row of `length` elements minus its mean, divided by sqrt(variance + epsilon); then times the scale plus the
  * shift of its channel, which changes every `inner` elements. scale, shift, mean and inverse_std may be NULL. */
 static void normalize(const float *x, const float *scale, const float *shift, float *y, float *mean, float *inverse_std,
                       int rows, int length, int inner, int channels, float epsilon)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a window lies: x has channels x height x width, y has filters x rows x columns, first height, then width in
- * pairs. */
+/* The geometry of windows: x has channels x height x width, y has filters x rows x columns; pairs are height, then
+ * width. */
 typedef struct window {
     int channels, height, width, filters, rows, columns, groups;
     int size[2], stride[2], dilation[2], padding[2];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions of two elements: add, binary, select. Broadcasting means the same in both, except for PRelu. */
+/* Binary functions: add, binary, select. Broadcasting is the same as in ONNX, except for PRelu. */
 #include "framework/formats/onnx/export/export.h"
 
 void export_add(onnx_export *e)
@@ -12,7 +12,7 @@ void export_select(onnx_export *e)
     export_node(e, "Where", (const char *const[]){export_in(e, 0), export_in(e, 1), export_in(e, 2), NULL}, NULL);
 }
 
-/* a, or b a where a is negative. The operator PRelu wants a slope that does not stretch its input. */
+/* a, or b a where a is negative. The operator PRelu requires a slope that does not expand its input. */
 static void prelu(onnx_export *e, const char *a, const char *b, bool stretches)
 {
     if (!stretches) {
@@ -24,7 +24,7 @@ static void prelu(onnx_export *e, const char *a, const char *b, bool stretches)
     export_node(e, "Where", (const char *const[]){negative, scaled, a, NULL}, NULL);
 }
 
-/* The operator Mod takes floats as remainders only: what has another sign than b is moved by b. */
+/* For floats the operator Mod computes only remainders: a result whose sign differs from b's is increased by b. */
 static void modulo(onnx_export *e, const char *a, const char *b)
 {
     sdlf_dtype dtype = export_in_dtype(e, 0);
@@ -42,7 +42,7 @@ static void modulo(onnx_export *e, const char *a, const char *b)
     export_node(e, "Where", (const char *const[]){other, export_step2(e, "Add", rest, b), rest, NULL}, NULL);
 }
 
-/* The operator BitShift is for integers without a sign. */
+/* The operator BitShift supports only unsigned integers. */
 static void shift(onnx_export *e, const char *a, const char *b, bool left)
 {
     if (export_in_dtype(e, 0) != SDLF_UINT8)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions of single elements. What an opset has no operator for is spelled out. */
+/* Unary elementwise functions. Functions for which an opset has no operator are decomposed. */
 #include "framework/formats/onnx/export/export.h"
 
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
-/* The layer is this operator, without attributes. */
+/* The layer is exactly this operator, without attributes. */
 static void plain(onnx_export *e, const char *type)
 {
     export_node(e, type, (const char *const[]){export_in(e, 0), NULL}, NULL);
@@ -38,7 +38,7 @@ void export_leaky_relu(onnx_export *e)
                 (const export_attribute[]){export_real("alpha", options->slope), {0}});
 }
 
-/* clip, and relu6, which is clip to [0, 6]. Bounds of the largest float stand for none. */
+/* clip, and relu6, which is clip to [0, 6]. A bound of the largest float means none. */
 void export_clip(onnx_export *e)
 {
     bool six = strcmp(e->now->layer.type->name, "relu6") == 0;
@@ -50,7 +50,7 @@ void export_clip(onnx_export *e)
 
 /* ---- the layer unary ---- */
 
-/* x (1 + erf(x / sqrt 2)) / 2, or by tanh(sqrt(2 / pi) (x + 0.044715 x^3)) in erf's place. */
+/* x (1 + erf(x / sqrt 2)) / 2, or with tanh(sqrt(2 / pi) (x + 0.044715 x^3)) in place of erf. */
 static void gelu(onnx_export *e, bool by_tanh)
 {
     const char *x = export_in(e, 0), *inner;
@@ -80,7 +80,7 @@ static void mish(onnx_export *e)
         product(e, x, export_step1(e, "Tanh", export_step1(e, "Softplus", x)));
 }
 
-/* Those with the attributes alpha and gamma or beta; 0 stands for the function's usual ones. */
+/* Operators with the attributes alpha and gamma or beta; 0 means the function's default. */
 static void with_constants(onnx_export *e, const char *type, const char *second, float alpha, float beta)
 {
     const sdlf_unary_options *options = export_options(e);

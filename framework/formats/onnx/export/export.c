@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The export as a whole: a graph is made in the lowest opset that will do, and written. See export.h. */
+/* The export as a whole: builds a graph in the lowest opset that suffices, and writes it. See export.h. */
 #include "framework/formats/onnx/export/export.h"
 
 #include <stdarg.h>
@@ -56,7 +56,7 @@ void export_check_samples(onnx_export *e)
         if (export_varies(e, 0, axis)) export_needs_fixed_batch(e);
 }
 
-/* ---- what a writer sees of its layer ---- */
+/* ---- a writer's view of its layer ---- */
 
 const void *export_options(const onnx_export *e)
 {
@@ -158,7 +158,7 @@ sdlf_status export_run(onnx_export *e, const sdlf_model *model, int opset, bool 
 {
     bool fixed = false;
     int now = opset > 0 ? opset : EXPORT_FIRST_OPSET;
-    for (;;) { /* each turn either ends it, or raises the opset, or fixes the batch: seven turns at most */
+    for (;;) { /* each turn either finishes, raises the opset, or fixes the batch: at most seven turns */
         *e = (onnx_export){.model = model, .opset = now, .fixed_batch = fixed, .normalize = normalize};
         sdlf_status status = make(e);
         bool again = (opset == 0 && e->needed_opset > now) || e->fixed_batch != fixed;

@@ -78,7 +78,7 @@ static bool fill_node(onnx_export *e, Onnx__NodeProto *node, const char *const *
 {
     size_t count = 0;
     while (inputs[node->n_input] != NULL) node->n_input++;
-    while (node->n_input > 0 && inputs[node->n_input - 1][0] == '\0') node->n_input--; /* left out at the end */
+    while (node->n_input > 0 && inputs[node->n_input - 1][0] == '\0') node->n_input--; /* trailing omitted inputs */
     while (attributes != NULL && attributes[count].name != NULL) count++;
     node->input = onnx_arena_array(&e->arena, node->n_input + 1, sizeof *node->input);
     node->output = onnx_arena_array(&e->arena, output_count + 1, sizeof *node->output);
@@ -154,7 +154,7 @@ const char *export_step2(onnx_export *e, const char *type, const char *a, const 
 
 /* ---- inputs and outputs ---- */
 
-/* Dimensions that follow the batch: "N" where it is the batch itself, else left open. */
+/* Dimensions that depend on the batch: "N" if it is the batch itself, otherwise left open. */
 static bool fill_shape(onnx_export *e, Onnx__TensorShapeProto *to, sdlf_shape shape, sdlf_shape wide)
 {
     to->dim = onnx_arena_array(&e->arena, (size_t)shape.rank + 1, sizeof(void *));
@@ -218,7 +218,7 @@ void export_normalization(onnx_export *e)
     e->layer[input].value[0] = export_step2(e, "Mul", centred, scale);
 }
 
-/* A value that is already called otherwise is given on under the output's name. */
+/* A value that already has another name is passed through Identity to the output's name. */
 void export_outputs(onnx_export *e)
 {
     for (int i = 0; i < e->output_count && export_ok(e); i++) {

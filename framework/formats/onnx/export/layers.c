@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which writer writes which class of layers: layers/list.h says it. */
+/* Maps layer classes to writers, as listed in layers/list.h. */
 #include "framework/formats/onnx/export/export.h"
 
 static const struct {

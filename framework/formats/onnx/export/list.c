@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A list of pointers that grows, in an arena. See list.h. */
+/* A growing list of pointers in an arena. See list.h. */
 #include "framework/formats/onnx/export/list.h"
 
 #include <string.h>

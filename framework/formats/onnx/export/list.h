@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A list of pointers that grows, in an arena. */
+/* A growing list of pointers in an arena. */
 #ifndef SDLF_FORMATS_ONNX_EXPORT_LIST_H
 #define SDLF_FORMATS_ONNX_EXPORT_LIST_H
 
@@ -13,7 +13,7 @@ typedef struct export_list {
     size_t count, capacity;
 } export_list;
 
-/* False when memory is out. */
+/* False when out of memory. */
 bool export_list_add(export_list *list, onnx_arena *arena, void *item);
 
 #endif

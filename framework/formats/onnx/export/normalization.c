@@ -33,14 +33,14 @@ void export_layer_norm(onnx_export *e)
 
 /* ---- groups of channels ---- */
 
-/* x (N,C,...) with all but N under another shape, for which that may not depend on the batch. */
+/* x (N,C,...) with all dimensions but N reshaped to a shape that must not depend on the batch. */
 static const char *reshaped(onnx_export *e, const char *x, sdlf_shape shape)
 {
-    shape.dim[0] = 0; /* as it is */
+    shape.dim[0] = 0; /* unchanged */
     return export_step2(e, "Reshape", x, export_shape(e, shape));
 }
 
-/* Before opset 21, groups become the channels of an instance normalisation, and channels are scaled after it. */
+/* Before opset 21: groups become the channels of an instance normalisation, and channels are scaled after it. */
 static void spelled_out(onnx_export *e, int64_t groups, float epsilon)
 {
     sdlf_shape x = export_in_shape(e, 0), channels = {.rank = x.rank - 1, .dim = {x.dim[1]}};
@@ -83,8 +83,8 @@ void export_group_norm(onnx_export *e)
 
 /* ---- neighbouring channels ---- */
 
-/* Runtimes take the operator for pictures and odd sizes; else it is x / (bias + alpha mean(x^2))^beta, the mean being a
- * pooling over (N,1,C,rest). */
+/* Runtimes support the operator for images and odd sizes; otherwise x / (bias + alpha mean(x^2))^beta, where the mean
+ * is a pooling over (N,1,C,rest). */
 void export_lrn(onnx_export *e)
 {
     const sdlf_lrn_options *options = export_options(e);
@@ -128,7 +128,7 @@ void export_softmax(onnx_export *e)
                 (const export_attribute[]){export_integer("axis", options->axis), {0}});
 }
 
-/* It does nothing where it is run; whoever trains on knows how much to drop. */
+/* An identity in inference; fine-tuning can read the ratio. */
 void export_dropout(onnx_export *e)
 {
     const sdlf_dropout_options *options = export_options(e);

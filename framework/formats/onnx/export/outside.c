@@ -25,7 +25,7 @@ static sdlf_status out_of_memory(const char *path)
     return sdlf_fail(SDLF_ERROR_MEMORY, "out of memory writing '%s'", path);
 }
 
-/* Of "FOLDER/" before a path's last part. */
+/* Length of "FOLDER/" before a path's last component. */
 static size_t folder_length(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -37,7 +37,7 @@ static bool goes_outside(const Onnx__TensorProto *tensor)
     return tensor->raw_data.len >= SMALL;
 }
 
-/* Lengths too: they decide what lies between. */
+/* Includes the lengths, which determine the offsets. */
 static uint64_t hash_weights(const Onnx__GraphProto *graph)
 {
     uint64_t hash = 0;
@@ -51,7 +51,7 @@ static uint64_t hash_weights(const Onnx__GraphProto *graph)
     return hash;
 }
 
-/* Say where a tensor's bytes are, instead of having them. */
+/* Replaces a tensor's bytes by a reference to their location. */
 static bool refer(onnx_export *e, Onnx__TensorProto *tensor, const char *file, int64_t offset)
 {
     char begin[24], length[24];
@@ -106,16 +106,16 @@ void export_outside_abandon(export_outside *outside)
     *outside = (export_outside){.path = NULL};
 }
 
-/* ---- taking their places ---- */
+/* ---- atomic replacement ---- */
 
 typedef struct placed {
-    const char *path, *base; /* of the graph, and the last part of it */
+    const char *path, *base; /* of the graph, and its last component */
     const char *kept;        /* the weights that it refers to; NULL: none */
-    int graph;               /* its file, open */
+    int graph;               /* its open file */
 } placed;
 
-/* "BASE.HASH.data" that is not ours, while the graph still is. Whoever exports to this name holds a lock on its weights
- * until its graph is in place. So those of a graph that comes after ours are locked, or ours is no longer there. */
+/* True for a "BASE.HASH.data" that is not ours, as long as the graph is still ours. An export to this name locks its
+ * weights until its graph is in place: those of a newer graph are locked, or ours is already replaced. */
 static bool is_left(const char *name, void *context)
 {
     const placed *now = context;
@@ -129,7 +129,7 @@ static bool is_left(const char *name, void *context)
            ours.st_ino == there.st_ino;
 }
 
-/* A failure changes nothing: the next export tries again. */
+/* A failure changes nothing: the next export retries. */
 static void remove_old_weights(const char *path, const char *kept, int graph)
 {
     size_t length = folder_length(path);
@@ -138,7 +138,7 @@ static void remove_old_weights(const char *path, const char *kept, int graph)
     int folder = length == 0 || home != NULL ? open(home != NULL ? home : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     if (folder >= 0) {
         leftover_files_remove_if(folder, is_left, &now);
-        leftover_files_remove(folder, now.base); /* of weights; those of a graph that is a link lie elsewhere */
+        leftover_files_remove(folder, now.base); /* of weights; those of a graph that is a link are in another folder */
         close(folder);
     }
     free(home);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Before the first node: what the graph's outputs depend on, shapes for another batch than 1, and the names of all
+/* Before the first node: dependencies of the graph's outputs, shapes for a batch other than 1, and the names of all
  * values. */
 #include "framework/formats/onnx/export/export.h"
 
@@ -14,15 +14,15 @@ static bool is_loss(const onnx_export *e, sdlf_node node)
     return e->model->layers[node.layer].layer.type->is_loss;
 }
 
-/* ---- what is wanted ---- */
+/* ---- outputs ---- */
 
 static void add_output(onnx_export *e, sdlf_node node, const char *name)
 {
     if (!is_loss(e, node)) e->output[e->output_count++] = (export_output){node, name};
 }
 
-/* The model's outputs, without losses; of a model that declares none, the last layer. Where only losses are left, what
- * they are worked out from: the scores. */
+/* The model's outputs, without losses; the last layer if the model declares none. If only losses remain, their inputs:
+ * the scores. */
 static void choose_outputs(onnx_export *e)
 {
     const sdlf_model *model = e->model;
@@ -66,7 +66,7 @@ static bool infer_wide(onnx_export *e, int index)
     }
     if (layer->layer.type->infer(&layer->layer, &signature) != SDLF_OK) return false;
     memcpy(e->layer[index].wide, signature.output_shape, sizeof e->layer[index].wide);
-    for (int i = 0; i < signature.parameter_count; i++) { /* a weight that grows with the batch */
+    for (int i = 0; i < signature.parameter_count; i++) { /* a weight whose size depends on the batch */
         const sdlf_parameter *parameter = &e->model->parameters[layer->first_parameter + i];
         if (!sdlf_shape_equal(signature.parameter[i].shape, parameter->spec.shape)) return false;
     }
@@ -99,13 +99,13 @@ const char *export_name(onnx_export *e, const char *wanted)
     return NULL;
 }
 
-/* Has this layer's value a name whatever it is an output of? */
+/* True if this layer's value keeps its name even as an output. */
 static bool has_own_name(const onnx_export *e, sdlf_node node)
 {
     return e->model->layers[node.layer].input_count == 0; /* inputs and values */
 }
 
-/* Inputs are called as the model has them, outputs too; of other values the first is called like its layer. */
+/* Inputs and outputs keep the model's names; the first of a layer's other values is named after the layer. */
 static void name_values(onnx_export *e)
 {
     const sdlf_model *model = e->model;

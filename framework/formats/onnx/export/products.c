@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolutions, pooling, and products of matrices. Weights have the same layout in both. */
+/* Convolutions, pooling, and matrix products. Weights have the same layout as in ONNX. */
 #include "framework/formats/onnx/export/export.h"
 
-/* "pads" of ONNX: above, left, below, right. */
+/* ONNX's "pads": top, left, bottom, right. */
 static export_attribute pads(const int before[2], const int extra[2])
 {
     return export_integers("pads", sdlf_shape(before[0], before[1], before[0] + extra[0], before[1] + extra[1]));
@@ -79,8 +79,8 @@ void export_global_avg_pool2d(onnx_export *e)
 
 /* ---- products ---- */
 
-/* Of tokens: a product of matrices, whose right one has a column for each unit. The product is what has the layer's
- * name, by which its weights are found again. */
+/* For tokens: a matrix product, whose right operand has one column per unit. The MatMul gets the layer's name, by which
+ * its weights are found again. */
 static void tokens(onnx_export *e, const char *x)
 {
     const char *bias = export_parameter(e, "bias"),
@@ -98,7 +98,7 @@ void export_fully_connected(onnx_export *e)
     sdlf_shape rows = {.rank = export_out_shape(e).rank};
     bool flat = rows.rank == export_in_shape(e, 0).rank;
     if (rows.rank > 2) {
-        rows.dim[rows.rank - 1] = -1; /* and 0 before: as it is */
+        rows.dim[rows.rank - 1] = -1; /* and 0 before: unchanged */
         tokens(e, flat ? x : export_step2(e, "Reshape", x, export_shape(e, rows)));
         return;
     }
@@ -107,7 +107,7 @@ void export_fully_connected(onnx_export *e)
                 (const export_attribute[]){export_integer("transB", 1), {0}});
 }
 
-/* Matrices with rows and columns exchanged; a vector stays. */
+/* Swaps rows and columns of matrices; a vector is unchanged. */
 static const char *turned(onnx_export *e, int input, bool turn)
 {
     sdlf_shape order = {.rank = export_in_shape(e, input).rank};
@@ -132,7 +132,7 @@ void export_matmul(onnx_export *e)
     export_node(e, "MatMul", (const char *const[]){a, b, NULL}, NULL);
 }
 
-/* A (x weight) + bias. ONNX has no sparse matrices that an operator takes: A becomes a dense input. */
+/* A (x weight) + bias. No ONNX operator supports sparse matrices: A becomes a dense input. */
 void export_graph_conv(onnx_export *e)
 {
     const char *bias = export_parameter(e, "bias"), *weight = export_parameter(e, "weight");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Between which numbers values lie: the graph runs with them as outputs. See quantize.h. */
+/* Calibration: runs the graph with the values to quantise as outputs, and records their ranges. See quantize.h. */
 #include "framework/formats/onnx/export/quantize.h"
 
 #include <math.h>
@@ -15,12 +15,12 @@ enum { DEFAULT_SAMPLES = 128, BATCH = 8, LEVELS = 128, STEP = 8 };
 typedef struct observation {
     quantizing *q;
     sdlf_model *model; /* the graph, whose outputs are the values */
-    sdlf_dataset data; /* a view, normalised as the model says */
+    sdlf_dataset data; /* a view, normalised as the model specifies */
     sdlf_loader *loader;
     sdlf_plan *plan;
     const char *input;
     int64_t batch, batches;
-    float *numbers; /* a value */
+    float *numbers; /* the elements of a value */
 } observation;
 
 /* ---- the graph as a model ---- */
@@ -51,7 +51,7 @@ static sdlf_status make_model(observation *o)
     if (!export_ok(e)) return e->status;
     Onnx__OperatorSetIdProto opset, *opsets[1];
     Onnx__ModelProto message = export_message(e, &opset, opsets);
-    if (outputs.count > 0) { /* else only the input is quantised, and the graph's own outputs do */
+    if (outputs.count > 0) { /* otherwise only the input is quantised, and the graph's own outputs suffice */
         e->graph.output = (Onnx__ValueInfoProto **)outputs.item;
         e->graph.n_output = outputs.count;
     }
@@ -110,7 +110,7 @@ static sdlf_status open_data(observation *o)
                               &(sdlf_loader_options){.batch = o->batch, .shuffle = true, .seed = 1});
 }
 
-/* ---- what is seen ---- */
+/* ---- observed ranges ---- */
 
 static sdlf_status see(const observation *o, quantize_value *v, const float *x, int64_t count)
 {
@@ -176,7 +176,7 @@ static sdlf_status see_all(observation *o, bool magnitudes, int64_t passes)
     return status;
 }
 
-/* ---- ranges of magnitudes ---- */
+/* ---- histograms of magnitudes ---- */
 
 static int64_t bins_total(const int64_t *bins)
 {
@@ -195,8 +195,8 @@ static int percentile_bins(const int64_t *bins, double percentile)
     return QUANTIZE_BINS;
 }
 
-/* Kullback-Leibler divergence of the first `count` bins, which what lies beyond joins at the end, from themselves in
- * LEVELS levels. A level's count goes to the bins of it that have any. */
+/* Kullback-Leibler divergence between the first `count` bins, with the tail added to the last one, and their
+ * quantisation to LEVELS levels. A level's count is distributed over its non-empty bins. */
 static double divergence(const int64_t *bins, int count, int64_t total)
 {
     int64_t inside = 0;
@@ -215,7 +215,7 @@ static double divergence(const int64_t *bins, int count, int64_t total)
     return sum;
 }
 
-/* Zeros, which activations are full of, count as often as what is next to them: they are exact in any range. */
+/* Zeros, which dominate activations, are clamped to the count of the next bin: they are exact in any range. */
 static int entropy_bins(int64_t *bins)
 {
     int best = QUANTIZE_BINS;
@@ -241,7 +241,7 @@ static void cut(const quantizing *q, quantize_value *v)
     v->high = fmin(v->high, most);
 }
 
-/* ---- all of it ---- */
+/* ---- all steps ---- */
 
 static sdlf_status make_room(observation *o)
 {
@@ -272,7 +272,7 @@ void quantize_observe(quantizing *q)
     if (status == SDLF_OK) status = make_room(&o);
     if (status == SDLF_OK) status = see_all(&o, false, histograms ? 2 : 1);
     if (status == SDLF_OK && histograms) status = see_all(&o, true, 2);
-    for (int i = 0; i < q->value_count && status == SDLF_OK && histograms; i++) /* pictures have few outliers */
+    for (int i = 0; i < q->value_count && status == SDLF_OK && histograms; i++) /* input images have few outliers */
         if (!is_input(&o, q->value[i].name)) cut(q, &q->value[i]);
     q->result->samples = o.batches * o.batch;
     free(o.numbers);

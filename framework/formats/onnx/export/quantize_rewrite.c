@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which nodes and values are quantised, and the graph with them. See quantize.h. */
+/* Selects the nodes and values to quantise, and rewrites the graph. See quantize.h. */
 #include "framework/formats/onnx/export/quantize.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@ static bool is(const Onnx__NodeProto *node, const char *types)
     return strstr(types, word) != NULL;
 }
 
-/* ---- what is quantised ---- */
+/* ---- selection ---- */
 
 static bool is_layer(const quantizing *q, const Onnx__NodeProto *node)
 {
@@ -23,7 +23,7 @@ static bool is_layer(const quantizing *q, const Onnx__NodeProto *node)
            (is(node, " Conv ") || weight->n_dims == 2);
 }
 
-/* A layer is called as its node, and "LAYER/1" is a step of it. */
+/* A layer has the name of its node, and "LAYER/1" is a step of it. */
 static bool matches(const char *node, const char *layer)
 {
     size_t length = strlen(layer);
@@ -38,7 +38,7 @@ static bool is_skipped(const quantizing *q, const Onnx__NodeProto *node)
     return false;
 }
 
-/* Each word names a layer that could be quantised. */
+/* Checks that each word names a layer that could be quantised. */
 static void check_skipped(quantizing *q)
 {
     for (int i = 0; i < q->options->skip_count && export_ok(q->e); i++) {
@@ -61,7 +61,7 @@ static void add_value(quantizing *q, const char *name)
     if (!onnx_name_table_put(&q->values, name, q->value_count++)) export_no_memory(q->e);
 }
 
-/* What comes of a node once its activation, or the bias of a product, has been added: epilogues of integer kernels. */
+/* The output of a node after its activation, or the bias of a matrix product: epilogues of integer kernels. */
 static const char *end_of(const quantizing *q, const Onnx__NodeProto *node)
 {
     for (;;) {
@@ -76,7 +76,7 @@ static const char *end_of(const quantizing *q, const Onnx__NodeProto *node)
     }
 }
 
-/* Somebody reads it, and not only to make probabilities of it. */
+/* True if it is read, and not only by a softmax. */
 static bool is_worth_bytes(const quantizing *q, const char *value)
 {
     int count = onnx_name_table_find(&q->counts, value), only = quantize_only_reader(q, value);
@@ -133,7 +133,7 @@ static quantize_value *value_of(const quantizing *q, const char *name)
     return index >= 0 ? &q->value[index] : NULL;
 }
 
-/* What covers [low, high] in 255 steps, with a byte that stands for 0. */
+/* Maps [low, high] to 255 steps, with a zero point for an exact 0. */
 static void set_scale(const quantizing *q, quantize_value *v)
 {
     const int least = q->options->signed_activations ? -128 : 0;
@@ -143,7 +143,7 @@ static void set_scale(const quantizing *q, quantize_value *v)
     v->zero = (int)fmin(fmax(zero, least), least + 255);
 }
 
-/* Nodes that move numbers about, or choose among them, leave the scale as it is. */
+/* Nodes that only move or select elements keep the scale. */
 static void set_scales(quantizing *q)
 {
     for (int i = 0; i < q->value_count; i++) set_scale(q, &q->value[i]);
@@ -158,7 +158,7 @@ static void set_scales(quantizing *q)
 
 /* ---- the graph ---- */
 
-/* Behind a value: x -> bytes -> x'. */
+/* Appends the pair after a value: x -> bytes -> x'. */
 static void append_pair(quantizing *q, quantize_value *v)
 {
     char wanted[512];
@@ -211,7 +211,7 @@ void quantize_rewrite(quantizing *q)
         if (v != NULL) append_pair(q, v);
     }
     for (size_t i = 0; i < nodes.count && export_ok(q->e); i++) append_node(q, nodes.item[i], q->role[i]);
-    size_t kept = 0; /* weights that have become integers go */
+    size_t kept = 0; /* drops float weights that were replaced by integers */
     for (size_t i = 0; i < nodes.count && export_ok(q->e); i++) nodes.item[i] = NULL;
     quantize_index(q);
     for (size_t i = 0; i < q->e->weights.count && export_ok(q->e); i++)

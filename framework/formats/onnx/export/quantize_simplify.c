@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables of a graph, and what becomes simpler before it is quantised. See quantize.h. */
+/* The tables of a graph, and its simplification before quantisation. See quantize.h. */
 #include "framework/formats/onnx/export/quantize.h"
 
 #include <math.h>
@@ -69,7 +69,7 @@ int64_t quantize_attribute(const Onnx__NodeProto *node, const char *name, int64_
     return attribute != NULL ? attribute->i : fallback;
 }
 
-/* ---- what becomes simpler ---- */
+/* ---- simplification ---- */
 
 static const float *floats_of(const Onnx__TensorProto *tensor)
 {
@@ -83,7 +83,7 @@ static float *new_floats(quantizing *q, size_t count)
     return made;
 }
 
-/* A float weight that only this node reads. */
+/* A float weight read only by this node. */
 static Onnx__TensorProto *own_weight(const quantizing *q, const Onnx__NodeProto *node, size_t input)
 {
     if (input >= node->n_input || onnx_name_table_find(&q->counts, node->input[input]) != 1) return NULL;
@@ -118,7 +118,7 @@ static void fold_batch_norm(quantizing *q, int index)
     weight->raw_data.data = (uint8_t *)w;
     if (bias != NULL)
         bias->raw_data.data = (uint8_t *)b;
-    else /* there is room: export.h makes every list one longer */
+    else /* there is space: export.h makes every list one longer */
         conv->input[conv->n_input++] =
             (char *)export_initializer(q->e, norm->input[2], ONNX_FLOAT, sdlf_shape((int64_t)filters), b);
     conv->output[0] = norm->output[0];
@@ -146,7 +146,7 @@ static void fold_transpose(quantizing *q, int index)
     q->e->nodes.item[index] = NULL;
 }
 
-/* Take out nodes that are gone, and weights that nobody reads. */
+/* Removes deleted nodes, and weights without readers. */
 static void clear(quantizing *q)
 {
     export_list *nodes = &q->e->nodes, *weights = &q->e->weights;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Weights and biases of integers. See quantize.h.
+/* Integer weights and biases. See quantize.h.
  *
- *     8 bits    q = round(w / scale), scale the largest magnitude of a filter / 127
- *     4 bits    the same with 7, of each block along the axis that is summed over
+ *     8 bits    q = round(w / scale), scale = the largest magnitude of a filter / 127
+ *     4 bits    the same with 7, per block along the axis that is summed over
  *     bias      round(b / (scale of x, times that of the filter)), int32 */
 #include "framework/formats/onnx/export/quantize.h"
 
@@ -19,8 +19,8 @@ quantize_axes quantize_axes_of(const Onnx__NodeProto *node)
     return turned ? (quantize_axes){.filters = 0, .summed = 1} : (quantize_axes){.filters = 1, .summed = 0};
 }
 
-/* How scales lie along a weight: one for each index of an axis (block 0), or for each block along it. axis -1: one for
- * all. */
+/* The granularity of scales along a weight: one per index of an axis (block 0), or one per block along it. axis -1: per
+ * tensor. */
 typedef struct grid {
     int axis;
     int64_t block;
@@ -46,7 +46,7 @@ static grid grid_of(const quantizing *q, const Onnx__NodeProto *node, const Onnx
     return g;
 }
 
-/* Which scale element `at` has. */
+/* The index of the scale of element `at`. */
 static int64_t scale_at(const grid *g, int64_t inner, int64_t at)
 {
     if (g->axis < 0) return 0;
@@ -63,7 +63,7 @@ static const char *initializer(quantizing *q, const char *name, const char *what
     return export_initializer(q->e, wanted, type, shape, data);
 }
 
-/* The floats that a node reads in the place of `name`. */
+/* Appends the dequantisation of `name`; returns the float value that the node reads instead. */
 static const char *dequantize(quantizing *q, const char *name, const char *integers, const char *scale,
                               const char *zero, const export_attribute *attributes)
 {
@@ -76,7 +76,7 @@ static const char *dequantize(quantizing *q, const char *name, const char *integ
     return y != NULL ? y : "";
 }
 
-/* Of filters, what biases of int32 ask for at least. */
+/* Raises filters' scales to the minimum for which their biases fit int32. */
 static void fit_biases(const grid *g, float *scale, const Onnx__TensorProto *bias, double x_scale)
 {
     const float *b = (const float *)(const void *)bias->raw_data.data;
@@ -107,7 +107,7 @@ static float *make_scales(quantizing *q, const grid *g, const float *w, int64_t 
     return scale;
 }
 
-/* The integers of w, two in a byte where they have 4 bits. */
+/* The integers of w, two per byte for 4 bits. */
 static uint8_t *make_integers(quantizing *q, const grid *g, const float *w, int64_t count, int64_t inner,
                               const float *scale, int bits)
 {

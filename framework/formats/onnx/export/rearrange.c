@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Layers that move elements, or see them under another shape or type. */
+/* Layers that move elements, or view them in another shape or type. */
 #include "framework/formats/onnx/export/export.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@ static void as_shape(onnx_export *e, const char *x, sdlf_shape shape)
     export_node(e, "Reshape", (const char *const[]){x, export_shape(e, shape), NULL}, NULL);
 }
 
-/* A dimension of 0 stays what it is in the input: the batch. */
+/* A dimension of 0 is copied from the input: the batch. */
 void export_reshape(onnx_export *e)
 {
     const sdlf_reshape_options *options = export_options(e);
@@ -47,7 +47,7 @@ void export_depth_to_space(onnx_export *e)
                 });
 }
 
-/* The operator has one order of channels, block before channel; the other is a transposition of six axes. */
+/* The operator has one channel order, block before channel; the other is a transposition of six axes. */
 void export_space_to_depth(onnx_export *e)
 {
     const sdlf_space_to_depth_options *options = export_options(e);
@@ -146,7 +146,7 @@ void export_gather(onnx_export *e)
 
 /* ---- types and values ---- */
 
-/* What an integer type holds: the least, and the first number behind the range. */
+/* The range of an integer type: its minimum, and the first number past its maximum. */
 typedef struct integer_range {
     sdlf_dtype dtype;
     double least, behind;
@@ -155,7 +155,7 @@ typedef struct integer_range {
 static const integer_range ranges[] = {
     {SDLF_INT8, -0x1p7, 0x1p7}, {SDLF_UINT8, 0, 0x1p8}, {SDLF_INT32, -0x1p31, 0x1p31}, {SDLF_INT64, -0x1p63, 0x1p63}};
 
-/* NULL: it is no integer's. */
+/* NULL: not an integer type. */
 static const integer_range *range_of(sdlf_dtype dtype)
 {
     for (size_t i = 0; i < sizeof ranges / sizeof ranges[0]; i++)
@@ -169,14 +169,14 @@ static void give_cast(onnx_export *e, const char *x, sdlf_dtype to)
                 (const export_attribute[]){export_integer("to", onnx_type_of(to)), {0}});
 }
 
-/* A float becomes an integer as sdlf_convert says, where the operator leaves open what lies outside of the range: NaN
- * is 0, what is too small the least integer, what is too large the largest, which float32 does not have where it is one
- * of 32 bits or more. */
+/* Converts floats to integers like sdlf_convert, where the operator leaves values outside the range undefined: NaN
+ * becomes 0, too small values the minimum, too large ones the maximum, which float32 cannot represent for types of 32
+ * bits or more. */
 static void export_truncated(onnx_export *e, const integer_range *range)
 {
     double behind = range->behind;
     bool wide = export_in_dtype(e, 0) == SDLF_FLOAT64;
-    const sdlf_dtype from = wide ? SDLF_FLOAT64 : SDLF_FLOAT32; /* of which 16-bit numbers are some */
+    const sdlf_dtype from = wide ? SDLF_FLOAT64 : SDLF_FLOAT32; /* which include 16-bit floats */
     double largest = wide ? nextafter(behind, 0) : (double)nextafterf((float)behind, 0);
     const char *x = export_in(e, 0);
     if (export_in_dtype(e, 0) != from)
@@ -198,7 +198,7 @@ static void export_truncated(onnx_export *e, const integer_range *range)
     export_node(e, "Where", (const char *const[]){fits, whole, export_number(e, behind, range->dtype), NULL}, NULL);
 }
 
-/* An integer that another type does not hold becomes the nearest that it does, where the operator keeps the low
+/* Saturates integers to the range of another type, where the operator would keep the low
  * bits. */
 static void export_narrowed(onnx_export *e, const integer_range *from, const integer_range *to)
 {
@@ -223,11 +223,11 @@ void export_cast(onnx_export *e)
 
 void export_dynamic_quantize(onnx_export *e)
 {
-    for (int i = 1; i < 3; i++) e->layer[e->position].wanted[i] = true; /* the operator has all outputs, always */
+    for (int i = 1; i < 3; i++) e->layer[e->position].wanted[i] = true; /* the operator always has all outputs */
     export_node(e, "DynamicQuantizeLinear", (const char *const[]){export_in(e, 0), NULL}, NULL);
 }
 
-/* No node: a weight of the graph, which others read under its own name. */
+/* No node: an initializer of the graph, which others read by its own name. */
 void export_value(onnx_export *e)
 {
     sdlf_shape shape = export_out_shape(e);

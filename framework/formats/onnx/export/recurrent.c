@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* lstm and gru: the standard's LSTM and GRU, whose gates have another order, and whose time is the first axis. */
+/* lstm and gru as the standard's LSTM and GRU, which have another gate order, and time as the first axis. */
 #include "framework/formats/onnx/export/export.h"
 
-/* Rows of a parameter, gates of `units` rows each in the order that is given, behind an axis of 1: the direction's. */
+/* Rows of a parameter, reordered in blocks of `units` rows per gate, with a leading axis of 1 for the direction. */
 static const char *reordered(onnx_export *e, const char *name, const int *order, int gates, int64_t units)
 {
     const char *parameter = export_parameter(e, name), *part[5] = {NULL};
@@ -29,7 +29,7 @@ static const char *biases(onnx_export *e, const int *order, int gates, int64_t u
     return export_step(e, "Concat", both, (const export_attribute[]){export_integer("axis", 0), {0}});
 }
 
-/* A state that begins, of the batch's size. */
+/* An initial state, expanded to the batch. */
 static const char *state(onnx_export *e, int input, sdlf_shape shape)
 {
     const char *given = export_in(e, input);

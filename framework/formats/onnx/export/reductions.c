@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Axes folded, searched and sorted. */
+/* Reductions, argmin and argmax, and top-k. */
 #include "framework/formats/onnx/export/export.h"
 
 void export_reduce(onnx_export *e)
@@ -12,7 +12,7 @@ void export_reduce(onnx_export *e)
         [SDLF_REDUCE_LAYER_LOG_SUM] = "ReduceLogSum", [SDLF_REDUCE_LAYER_LOG_SUM_EXP] = "ReduceLogSumExp",
     };
     const sdlf_reduce_options *options = export_options(e);
-    bool as_input = e->opset >= 18 || options->function == SDLF_REDUCE_LAYER_SUM; /* else the axes are an attribute */
+    bool as_input = e->opset >= 18 || options->function == SDLF_REDUCE_LAYER_SUM; /* else they are an attribute */
     const char *axes = as_input && options->axes.rank > 0 ? export_shape(e, options->axes) : "";
     export_attribute last = {0};
     if (!as_input && options->axes.rank > 0) last = export_integers("axes", options->axes);
@@ -35,7 +35,7 @@ void export_arg_reduce(onnx_export *e)
 void export_top_k(onnx_export *e)
 {
     const sdlf_top_k_layer_options *options = export_options(e);
-    e->layer[e->position].wanted[1] = true; /* the operator has both outputs, always */
+    e->layer[e->position].wanted[1] = true; /* the operator always has both outputs */
     export_node(e, "TopK",
                 (const char *const[]){export_in(e, 0), export_list_integers(e, &(int64_t){options->k}, 1), NULL},
                 (const export_attribute[]){

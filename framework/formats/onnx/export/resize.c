@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* resize. The operator is told scales or sizes, and works out the other: a layer that has both must be one that it
- * would have made so itself. */
+/* resize. The operator is given scales or sizes, and computes the other: a layer that has both must agree with that
+ * result. */
 #include "framework/formats/onnx/export/export.h"
 
 #include <math.h>
@@ -35,7 +35,7 @@ static bool read(onnx_export *e, resizing *r)
     return export_ok(e);
 }
 
-/* Scales and bounds of all axes, where the operator does not take a list of axes. */
+/* Scales and bounds of all axes, if the operator does not support a list of axes. */
 static const char *scales_of(onnx_export *e, const resizing *r, bool all)
 {
     float scale[SDLF_MAX_RANK];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Tokens, positions, attention. The standard's own operators for attention, rotary positions and RMS normalisation
- * begin at opset 23; these are chains of operators that every runtime has. Tables of positions are made for the length
- * that the network has. */
+/* Tokens, positions, attention. The standard's own operators for attention, rotary embedding and RMS normalisation
+ * require opset 23; these are decomposed into operators that every runtime has. Position tables are computed for the
+ * network's sequence length. */
 #include "framework/formats/onnx/export/export.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ static const char *transposed(onnx_export *e, const char *x, sdlf_shape order)
                        (const export_attribute[]){export_integers("perm", order), {0}});
 }
 
-/* A table (rows,columns) whose entries `at` says. */
+/* A table (rows,columns) with entries computed by `at`. */
 typedef double table_entry(const void *context, int64_t row, int64_t column);
 static const char *table(onnx_export *e, int64_t rows, int64_t columns, table_entry *at, const void *context)
 {
@@ -52,7 +52,7 @@ void export_rms_norm(onnx_export *e)
 {
     const sdlf_rms_norm_options *options = export_options(e);
     const char *x = export_in(e, 0), *squares = export_step2(e, "Mul", x, x);
-    bool as_input = e->opset >= 18; /* else the axes are an attribute */
+    bool as_input = e->opset >= 18; /* otherwise the axes are an attribute */
     const char *axes = as_input ? export_shape(e, sdlf_shape(-1)) : "";
     const char *mean = export_step(
         e, "ReduceMean", (const char *const[]){squares, axes, NULL},
@@ -64,7 +64,7 @@ void export_rms_norm(onnx_export *e)
     export_node(e, "Mul", (const char *const[]){normal, export_parameter(e, "weight"), NULL}, NULL);
 }
 
-/* ---- rotary positions ---- */
+/* ---- rotary embedding ---- */
 
 typedef struct wave {
     double base;
@@ -88,7 +88,7 @@ static const char *part(onnx_export *e, const char *x, int64_t start, int64_t en
                        NULL);
 }
 
-/* The two terms of x (...,T,D) turned. */
+/* The two terms of the rotation of x (...,T,D). */
 static void turned(onnx_export *e, const char *x, double base, int64_t length, int64_t depth, const char *terms[3])
 {
     wave w = {.base = base, .half = depth / 2};
@@ -113,7 +113,7 @@ void export_rotary_embedding(onnx_export *e)
 
 /* ---- attention ---- */
 
-/* As in layers/attention_scores.c; numbers that float16 has no room for become minus infinity there. */
+/* As in layers/attention_scores.c; in float16 these values become minus infinity. */
 enum { NOT_SEEN = -1000000000, AHEAD = 2 * NOT_SEEN };
 
 static double ahead(const void *context, int64_t row, int64_t column)
@@ -136,7 +136,7 @@ static const char *masked(onnx_export *e, const char *scores, bool causal, int64
     return causal ? export_step2(e, "Add", scores, table(e, length, length, ahead, NULL)) : scores;
 }
 
-/* Rows times the transpose of a weight. */
+/* Rows times a transposed weight. */
 static const char *projected(onnx_export *e, const char *x, const char *weight)
 {
     return export_step2(e, "MatMul", x, transposed(e, export_parameter(e, weight), sdlf_shape(1, 0)));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Weights and other known values: initialisers of the graph. Parameters stay where the model has them. */
+/* Weights and other constants: initializers of the graph. Parameters remain in the model's memory. */
 #include "framework/formats/onnx/export/export.h"
 
 #include <stdio.h>
@@ -68,8 +68,8 @@ const char *export_parameter_as(onnx_export *e, const char *name, sdlf_dtype dty
 
 /* ---- other values ---- */
 
-/* A value that is there already, of equal type, shape and elements; "": none. Parameters are not shared: each is
- * trained by itself. */
+/* An existing constant of equal type, shape and elements; "": none. Parameters are not shared: each is trained
+ * independently. */
 static const char *find_constant(const onnx_export *e, onnx_type type, sdlf_shape shape, const void *data, size_t size)
 {
     for (size_t i = 0; i < e->constants.count; i++) {
@@ -105,7 +105,7 @@ const char *export_nothing(onnx_export *e, sdlf_dtype dtype, sdlf_shape shape)
 
 const char *export_number(onnx_export *e, double number, sdlf_dtype dtype)
 {
-    int64_t bytes[1] = {0}; /* room for any element */
+    int64_t bytes[1] = {0}; /* large enough for any element */
     sdlf_convert(dtype, bytes, SDLF_FLOAT64, &number, 1);
     return add_step(e, dtype, SDLF_SCALAR, bytes);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The graph as a file: a ModelProto, packed piece by piece into a file that appears whole or not at all. Weights are
- * written from where the model has them, into the message or into a file beside it (outside.c). */
+/* Writes the graph to a file: a ModelProto, packed piece by piece into a file that is created atomically. Weights are
+ * written directly from the model's memory, into the message or into an external file (outside.c). */
 #include "framework/formats/onnx/export/export.h"
 
 #include <stdint.h>
@@ -34,7 +34,7 @@ static void flush(sink *to)
     to->used = 0;
 }
 
-/* Small pieces are gathered; weights go through. */
+/* Buffers small pieces; weights are written through. */
 static void append(ProtobufCBuffer *buffer, size_t size, const uint8_t *bytes)
 {
     sink *to = (sink *)buffer;
@@ -47,7 +47,7 @@ static void append(ProtobufCBuffer *buffer, size_t size, const uint8_t *bytes)
     to->used += size;
 }
 
-/* Ends what is open of the weights, with the message's file or without. */
+/* Writes the message and commits it together with the external weights, or abandons both. */
 static sdlf_status write_message(const Onnx__ModelProto *model, const char *path, export_outside *outside)
 {
     sink *to = malloc(sizeof *to);
@@ -91,7 +91,7 @@ Onnx__StringStringEntryProto *export_entry(onnx_export *e, const char *key, cons
     return entry->value != NULL ? entry : NULL;
 }
 
-/* Whoever runs the model must treat its input as training did: the same text as in a weights file, but what the graph
+/* A runtime must preprocess its input as training did: the same text as in a weights file, except for what the graph
  * does itself. */
 static sdlf_status add_metadata(onnx_export *e, Onnx__ModelProto *model, Onnx__StringStringEntryProto *place[2])
 {
@@ -140,7 +140,7 @@ sdlf_status export_write(onnx_export *e, const char *path, bool external, sdlf_o
     Onnx__ModelProto model = export_message(e, &opset, opsets);
     sdlf_status status = add_metadata(e, &model, metadata);
     if (status != SDLF_OK) return status;
-    /* a message holds 2 GB at most; what is larger has its weights outside */
+    /* a message is limited to 2 GB; larger models have external weights */
     export_outside outside = {.path = NULL};
     if (external || protobuf_c_message_get_packed_size(&model.base) > MESSAGE_LIMIT) {
         status = export_outside_write(&outside, e, path);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Attention and RotaryEmbedding, put together from products of matrices and a softmax. */
+/* Attention and RotaryEmbedding, decomposed into matrix products and a softmax. */
 #include <math.h>
 
 #include "framework/formats/onnx/import/compose.h"
@@ -8,15 +8,15 @@
 
 typedef struct attention {
     onnx_flow q, k, v; /* (N, heads, length, size) */
-    int64_t past;      /* keys of `past_key` */
+    int64_t past;      /* keys in `past_key` */
     bool has_length;
-    onnx_flow length; /* how many keys count, (N,1,1,1) */
+    onnx_flow length; /* number of valid keys, (N,1,1,1) */
     bool has_allowed, has_bias;
-    onnx_flow allowed; /* bool, broadcasts with (N, heads, queries, keys): the others weigh nothing */
-    onnx_flow bias;    /* is added to scores */
+    onnx_flow allowed; /* bool, broadcasts with (N, heads, queries, keys): others get weight 0 */
+    onnx_flow bias;    /* added to scores */
 } attention;
 
-/* (N, length, heads size) as (N, heads, length, size); what has four dimensions is so already. */
+/* Splits heads: (N, length, heads size) to (N, heads, length, size), which a 4-D input already is. */
 static onnx_flow heads_apart(onnx_context *c, onnx_flow x, const char *attribute)
 {
     int64_t heads = onnx_integer(c, attribute, 0);
@@ -41,7 +41,7 @@ static void allow(onnx_context *c, attention *a, onnx_flow these)
     a->has_allowed = true;
 }
 
-/* The numbers of queries and of keys, counted from the first key: (queries,1) and (keys). */
+/* The indices of queries and of keys, counted from the first key: (queries,1) and (keys). */
 static onnx_flow queries(onnx_context *c, const attention *a)
 {
     int64_t count = a->q.shape.dim[2];
@@ -49,7 +49,7 @@ static onnx_flow queries(onnx_context *c, const attention *a)
     return a->has_length ? onnx_two(c, "add", own, a->length) : own;
 }
 
-/* Keys that come no later than the query, or lie within windows around it; and those that are there at all. */
+/* Allows keys no later than the query, or within a window around it; and only valid keys. */
 static void allow_places(onnx_context *c, attention *a)
 {
     int64_t left = onnx_integer(c, "left_window_size", -1), right = onnx_integer(c, "right_window_size", -1);
@@ -64,7 +64,7 @@ static void allow_places(onnx_context *c, attention *a)
         allow(c, a, onnx_two(c, "less_equal", keys, onnx_with_number(c, "add", queries(c, a), (double)right)));
 }
 
-/* The mask may be of fewer keys than there are; the others are not looked at then. */
+/* The mask may cover fewer keys than there are; the remaining ones are then excluded. */
 static void allow_mask(onnx_context *c, attention *a)
 {
     onnx_flow mask = onnx_in(c, 3);
@@ -89,8 +89,8 @@ static void allow_mask(onnx_context *c, attention *a)
     a->has_bias = true;
 }
 
-/* Scores of (N, heads, queries, keys). Several heads of queries may share one of keys: those are an axis of their own
- * meanwhile. */
+/* Scores of (N, heads, queries, keys). If several query heads share a key head (grouped-query attention), they form a
+ * temporary axis of their own. */
 static onnx_flow grouped_product(onnx_context *c, onnx_flow x, onnx_flow shared, bool transpose)
 {
     int64_t own = x.shape.dim[1], groups = shared.shape.dim[1];
@@ -102,7 +102,7 @@ static onnx_flow grouped_product(onnx_context *c, onnx_flow x, onnx_flow shared,
     return onnx_join_axes(c, onnx_product(c, x, one, transpose), 1, 2);
 }
 
-/* Rows of which no key is looked at weigh nothing: their softmax would be NaN. */
+/* Rows in which all keys are masked get weight 0: their softmax would be NaN. */
 static onnx_flow weights(onnx_context *c, const attention *a, onnx_flow scores)
 {
     onnx_flow y = onnx_softmax(c, scores, 3), none = onnx_number(c, SDLF_FLOAT32, -INFINITY);
@@ -168,7 +168,7 @@ static void convert_attention(onnx_context *c)
 
 /* ---- RotaryEmbedding ---- */
 
-/* The cosines or sines of every token, as they broadcast with x, whose axis `heads` they have not. */
+/* The cosines or sines of every token, with an axis of 1 at `heads` to broadcast with x. */
 static onnx_flow angles(onnx_context *c, int input, int heads)
 {
     onnx_flow cache = onnx_in(c, input);
@@ -178,7 +178,7 @@ static onnx_flow angles(onnx_context *c, int input, int heads)
     return onnx_split_axis(c, cache, heads, 1);
 }
 
-/* Pairs of elements of each head's vector are turned by the angle of their token: those half of it apart, or
+/* Rotates pairs of elements of each head's vector by the angle of their token: elements half of it apart, or
  * neighbours. */
 static void convert_rotary(onnx_context *c)
 {

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The plan's batch in a graph that is read for a batch of 1: where it lies in each value, and views that keep it apart.
+/* The plan's batch in a graph that is imported for a batch of 1: its position in each value, and views that keep it.
  *
- * Every layer is inferred a second time, for a batch that no network has in its shapes by chance. An axis that is
- * larger by just that factor has the batch, beside other things maybe: (17 N, 8), where each of 17 tokens has N rows,
- * or (2 N, 17, 4), where each sample has 2 heads. `inside` tells these two apart: how many elements of the axis stand
- * in front of the batch, 17 and 1. A view leaves the elements where they are, so it keeps the samples apart if as many
- * elements stand in front of the batch afterwards. Where samples were joined or repeated along the axis, views keep the
- * axis as it is, and what takes a part of it holds for one batch only. */
+ * Every layer's shapes are inferred a second time, for a batch size that occurs in no network by chance. An axis that
+ * grows by exactly that factor contains the batch, possibly merged with other dimensions: (17 N, 8), where each of 17
+ * tokens has N rows, or (2 N, 17, 4), where each sample has 2 heads. `inside` distinguishes them: how many elements of
+ * the axis precede the batch, 17 and 1. A view keeps elements in place, so samples stay separate if as many elements
+ * precede the batch afterwards. If samples were concatenated or repeated along the axis, views must keep that axis, and
+ * an operator that takes a part of it is valid for one batch size only. */
 #include "framework/formats/onnx/import/import.h"
 
 #include <string.h>
@@ -30,13 +30,13 @@ int onnx_batch_axis(const onnx_context *c, onnx_flow x)
     return onnx_batch_of(c, x).axis;
 }
 
-/* How many elements stand in front of the batch. */
+/* The number of elements that precede the batch. */
 static int64_t before(sdlf_shape shape, onnx_batch batch)
 {
     return sdlf_shape_span(shape, 0, batch.axis) * batch.inside;
 }
 
-/* The batch in that axis, with that many elements in front of it; none, if that cannot be. */
+/* The batch in that axis, preceded by that many elements; none if impossible. */
 static onnx_batch behind(sdlf_shape shape, int axis, int64_t elements)
 {
     int64_t span = axis >= 0 ? sdlf_shape_span(shape, 0, axis) : 0;
@@ -44,7 +44,7 @@ static onnx_batch behind(sdlf_shape shape, int axis, int64_t elements)
     return (onnx_batch){.axis = axis, .inside = elements / span};
 }
 
-/* The batch of x in that axis of another shape of the same elements; none, if that cannot be. */
+/* The batch of x in that axis of another shape with the same elements; none if impossible. */
 static onnx_batch moved(sdlf_shape x, onnx_batch batch, sdlf_shape shape, int axis)
 {
     if (batch.axis < 0 || axis < 0) return no_batch;
@@ -54,9 +54,9 @@ static onnx_batch moved(sdlf_shape x, onnx_batch batch, sdlf_shape shape, int ax
     return stays ? (onnx_batch){.axis = axis, .inside = 0} : no_batch;
 }
 
-/* ---- of layers ---- */
+/* ---- in layers ---- */
 
-/* The axis that is larger by just the batch; -1: none. */
+/* The axis that grows by exactly the batch; -1: none. */
 static int larger_axis(sdlf_shape shape, sdlf_shape wide)
 {
     int found = -1;
@@ -68,7 +68,7 @@ static int larger_axis(sdlf_shape shape, sdlf_shape wide)
     return found;
 }
 
-/* Joined along the axis, or repeated: do the samples of each input stand innermost there? Then so they do in the output. */
+/* For concat and tile: true if the samples of each input are innermost along the axis; then so they are in the output. */
 static bool are_innermost(const onnx_import *import, const model_layer *layer)
 {
     const char *name = layer->layer.type->name;
@@ -83,8 +83,8 @@ static bool are_innermost(const onnx_import *import, const model_layer *layer)
     return true;
 }
 
-/* The batch in an output's axis. An axis that is not as large as that of an input is joined or spread along it: then
- * the order of its samples is another. */
+/* The batch in an output's axis. If the axis differs in length from that of an input, that was concatenated or expanded
+ * along it: then the order of its samples differs. */
 static onnx_batch find_batch(const onnx_import *import, const model_layer *layer, sdlf_shape shape, int axis)
 {
     onnx_batch found = no_batch;
@@ -102,11 +102,11 @@ static onnx_batch find_batch(const onnx_import *import, const model_layer *layer
         any = true;
     }
     if (!any && shape.dim[axis] == 1)
-        found = (onnx_batch){.axis = axis, .inside = 1}; /* an input, or made for every sample */
+        found = (onnx_batch){.axis = axis, .inside = 1}; /* an input, or created per sample */
     return found;
 }
 
-/* Room for one more layer. */
+/* Ensures capacity for one more layer. */
 static bool reserve(onnx_import *import, int layer)
 {
     if (layer < import->batch_capacity) return true;
@@ -134,7 +134,7 @@ bool onnx_batch_note(onnx_import *import, int index)
         if (axis >= 0) signature.input_shape[i].dim[axis] *= MODEL_OTHER_BATCH;
         signature.input_dtype[i] = from->output_dtype[node.output];
     }
-    if (layer->layer.type->infer(&layer->layer, &signature) != SDLF_OK) return true; /* it allows no other batch */
+    if (layer->layer.type->infer(&layer->layer, &signature) != SDLF_OK) return true; /* it supports no other batch */
     for (int i = 0; i < layer->output_count; i++) {
         int axis = larger_axis(layer->output_shape[i], signature.output_shape[i]);
         *entry(import, (sdlf_node){index, i}) = find_batch(import, layer, layer->output_shape[i], axis);
@@ -161,8 +161,8 @@ onnx_flow onnx_reshape_batch(onnx_context *c, onnx_flow x, sdlf_shape shape, int
                       &x, 1);
 }
 
-/* How good an axis is for the batch where the shape leaves several: one of 1 is the batch itself; then the one that is
- * told; then one that begins with the batch; the last one, of features, is left as it is while there is another. */
+/* Ranks an axis as the batch if the shape allows several: an axis of 1 is the batch itself; then the given one; then
+ * one that starts with the batch; the last axis, of features, is avoided while there is another. */
 static int goodness(sdlf_shape shape, onnx_batch batch, int told)
 {
     if (batch.axis < 0) return 0;
@@ -172,7 +172,7 @@ static int goodness(sdlf_shape shape, onnx_batch batch, int told)
     return batch.inside == 1 ? 3 : 2;
 }
 
-/* Could an axis of 1 beside that one be the batch as well? Then it is not known which of them has samples that stand in another order. */
+/* True if an adjacent axis of 1 could be the batch as well, so that the axis whose samples are reordered is ambiguous. */
 static bool is_open(sdlf_shape shape, onnx_batch batch, int told)
 {
     if (batch.axis < 0 || batch.inside > 0) return false;

@@ -6,10 +6,10 @@
 #include "framework/formats/onnx/import/fold.h"
 #include "framework/formats/onnx/import/window.h"
 
-/* That the layer takes, and that is nothing beside a variance of 1. */
+/* A value that the layer accepts, and that is negligible beside a variance of 1. */
 static const float least_epsilon = 2e-12f;
 
-/* Parameter i, 0 or 3, of a normalisation that adds nothing to the variance: scale over deviation, and 1. */
+/* Parameter i, 0 or 3, of a normalisation with epsilon 0: scale over standard deviation, and 1. */
 static onnx_tensor without_epsilon(onnx_context *c, int i)
 {
     const onnx_tensor *scale = onnx_known(c, 1);
@@ -36,7 +36,7 @@ static void convert_batch_norm(onnx_context *c)
     }
     sdlf_batch_norm2d_options options = {.epsilon = onnx_real(c, "epsilon", 1e-5f),
                                          .momentum = 1 - onnx_real(c, "momentum", 0.9f)};
-    const bool exact = options.epsilon == 0; /* which the layer takes for what is usual, 1e-5 */
+    const bool exact = options.epsilon == 0; /* which the layer would replace by the default, 1e-5 */
     if (exact) options.epsilon = least_epsilon;
     onnx_flow image = x.shape.rank == 2 || x.shape.rank == 4 ? x : onnx_as_column(c, x);
     onnx_flow y = onnx_layer(c, "batch_norm2d", &options, &image, 1);
@@ -46,7 +46,7 @@ static void convert_batch_norm(onnx_context *c)
             onnx_wrong(c, "input %d is %s; one number for each of %lld channels was expected", 1 + i,
                        sdlf_shape_print(tensor->shape).text, (long long)x.shape.dim[1]);
         if (exact &&
-            i % 3 == 0) { /* the variance goes into the weight, and stays 1: beside it the layer's epsilon is nothing */
+            i % 3 == 0) { /* folds the variance into the scale: beside a variance of 1 the layer's epsilon vanishes */
             const onnx_tensor made = without_epsilon(c, i);
             onnx_fill_with(c, y, parameters[i], (onnx_fill){.tensor = made});
         } else if (i < 2) {
@@ -58,7 +58,7 @@ static void convert_batch_norm(onnx_context *c)
     onnx_give(c, 0, onnx_reshape(c, y, x.shape));
 }
 
-/* Before opset 13 everything from the axis on is one row; since then the axis stands for itself. */
+/* Before opset 13 all axes from the given one on form one row; since then only that axis. */
 static void convert_softmax(onnx_context *c)
 {
     const char *type = strcmp(c->type->type, "Softmax") == 0 ? "softmax" : "log_softmax";
@@ -72,7 +72,7 @@ static void convert_softmax(onnx_context *c)
     if (rows && sdlf_shape_span(shape, axis, shape.rank) != shape.dim[axis]) {
         seen = sdlf_shape(sdlf_shape_span(shape, 0, axis), sdlf_shape_span(shape, axis, shape.rank));
         axis = 1;
-    } else if (axis == 0) { /* the layer's axes begin behind the batch */
+    } else if (axis == 0) { /* the layer's axes start after the batch */
         seen = sdlf_shape(1, shape.dim[0], sdlf_shape_span(shape, 1, shape.rank));
         axis = 1;
     }
@@ -81,7 +81,7 @@ static void convert_softmax(onnx_context *c)
     onnx_give(c, 0, onnx_reshape(c, y, shape));
 }
 
-/* In inference nothing; while training, the plan draws. A mask that nothing was dropped, where it is asked for. */
+/* Identity in inference; in training, the plan draws the mask. A requested mask output is all true. */
 static void convert_dropout(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0);

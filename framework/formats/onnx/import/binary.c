@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Operators of two operands that broadcast, those that take any number of them, Not and Where. */
+/* Operators of two broadcasting operands, variadic ones, Not and Where. */
 #include <math.h>
 #include <string.h>
 
 #include "framework/formats/onnx/import/fold.h"
 
 static const struct {
-    const char *type, *name; /* the operator, and what converters call the function */
+    const char *type, *name; /* the operator, and the converters' name for the function */
     sdlf_binary_layer_function function;
 } functions[] = {
     {"Add", "add", SDLF_LAYER_ADD},
@@ -57,7 +57,7 @@ static onnx_flow apply(onnx_context *c, sdlf_binary_layer_function function, con
     bool same = sdlf_shape_equal(operands[0].shape, operands[1].shape) && sdlf_dtype_is_float(operands[0].dtype) &&
                 onnx_batch_axis(c, operands[0]) == onnx_batch_axis(c, operands[1]); /* or one is for all samples */
     if (function == SDLF_LAYER_ADD && same && sdlf_dtype_is_float(operands[1].dtype))
-        return onnx_layer(c, "add", NULL, operands, 2); /* which is fused into what makes its operands */
+        return onnx_layer(c, "add", NULL, operands, 2); /* which fuses into the producers of its operands */
     return onnx_layer(c, "binary", &(sdlf_binary_layer_options){.function = (int)function}, operands, 2);
 }
 
@@ -72,7 +72,7 @@ onnx_flow onnx_with_number(onnx_context *c, const char *function, onnx_flow x, d
                       &(sdlf_binary_layer_options){.function = (int)by_name(function), .scalar = (float)number}, &x, 1);
 }
 
-/* A constant of one element that leaves the other operand's shape as it is: a number, exact in float32 or a float
+/* A constant of one element that leaves the other operand's shape unchanged: a number, exact in float32 or a float
  * itself. */
 static bool is_number(onnx_context *c, int input, sdlf_shape other, double *number)
 {
@@ -92,7 +92,7 @@ static onnx_flow number_like(onnx_context *c, onnx_flow x, double number)
     return onnx_constant_layer(c, &tensor);
 }
 
-/* Integers that are computed in larger ones wrap around as their own type does: the bits beyond it are dropped. */
+/* Integers that are computed in a larger type wrap around like their own type: the excess bits are dropped. */
 static onnx_flow wrapped(onnx_context *c, onnx_flow y)
 {
     onnx_type type = onnx_narrow_input(c, 0);
@@ -112,7 +112,7 @@ static void convert_binary(onnx_context *c)
     double number;
     bool second = is_number(c, 1, onnx_shape(c, 0), &number) && !onnx_is_constant(c, 0);
     bool first = !second && is_number(c, 0, onnx_shape(c, 1), &number) && !onnx_is_constant(c, 1);
-    bool fits = !(second || first) || (number >= -3.4e38 && number <= 3.4e38); /* what the layer's option takes */
+    bool fits = !(second || first) || (number >= -3.4e38 && number <= 3.4e38); /* the range of the layer's option */
     if (fits && (second || first)) {
         onnx_flow x = onnx_in(c, second ? 0 : 1);
         options.scalar = (float)number;
@@ -124,14 +124,14 @@ static void convert_binary(onnx_context *c)
     onnx_give(c, 0, wrapped(c, apply(c, function, operands)));
 }
 
-/* Its slopes are parameters, whatever they are called. */
+/* Its slopes are parameters, whatever their names. */
 static void convert_prelu(onnx_context *c)
 {
     if (onnx_is_constant(c, 1) && c->input[1]->is_weight) c->input[1]->tensor.learned = true;
     convert_binary(c);
 }
 
-/* Integers to the power of floats: exactly where the exponent is whole, else as floats, cut off toward zero. */
+/* Integers to the power of floats: exact if the exponent is whole, otherwise computed as floats and truncated. */
 static onnx_flow mixed_power(onnx_context *c, const onnx_flow *operands)
 {
     onnx_flow base = operands[0], exponent = operands[1];
@@ -144,9 +144,9 @@ static onnx_flow mixed_power(onnx_context *c, const onnx_flow *operands)
     return onnx_layer(c, "select", NULL, chosen, 3);
 }
 
-enum { EXACT = 1 << 24 }; /* integers up to here are float32 */
+enum { EXACT = 1 << 24 }; /* integers up to here are exact in float32 */
 
-/* Could the integers of that input be larger? */
+/* True if the integers of that input may be larger. */
 static bool may_be_large(onnx_context *c, int input)
 {
     if (!onnx_is_constant(c, input)) {
@@ -161,7 +161,7 @@ static bool may_be_large(onnx_context *c, int input)
 }
 
 /* Floats to the power of large integers: x^e = x^h x^l, where h is the multiple of 2^24 next to e toward zero, which is
- * even however it rounds. Both have e's sign, so that they grow or shrink together; of small e, x^h is 1. */
+ * even however it rounds. Both have e's sign, so that they grow or shrink together; for small e, x^h is 1. */
 static onnx_flow float_power(onnx_context *c, const onnx_flow *operands)
 {
     onnx_flow x = operands[0], e = operands[1];
@@ -177,7 +177,7 @@ static onnx_flow float_power(onnx_context *c, const onnx_flow *operands)
 static void convert_power(onnx_context *c)
 {
     onnx_type types[2] = {ONNX_UNDEFINED, ONNX_UNDEFINED};
-    if (onnx_is_constant(c, 1)) c->input[1]->tensor.learned = false; /* of a negative base there is no gradient by it */
+    if (onnx_is_constant(c, 1)) c->input[1]->tensor.learned = false; /* for a negative base it has no gradient */
     for (int i = 0; i < 2; i++)
         types[i] = onnx_is_constant(c, i) ? c->input[i]->tensor.type : onnx_type_of(c->input[i]->flow.dtype);
     sdlf_dtype base = onnx_type_dtype(types[0]), exponent = onnx_type_dtype(types[1]);
@@ -198,7 +198,7 @@ static void convert_power(onnx_context *c)
     onnx_give(c, 0, apply(c, SDLF_LAYER_POWER, operands));
 }
 
-/* Sum, Mean, Min, Max of any number of operands, one after the other. */
+/* Sum, Mean, Min, Max of any number of operands, as a chain. */
 static void convert_many(onnx_context *c)
 {
     sdlf_binary_layer_function function = by_type(c);
@@ -231,7 +231,7 @@ static void convert_mod(onnx_context *c)
     onnx_give(c, 0, apply(c, fmod ? SDLF_LAYER_REMAINDER : SDLF_LAYER_MODULO, operands));
 }
 
-/* The largest number of an unsigned type; -1 of one with a sign. */
+/* The maximum of an unsigned type; -1 for a signed one. */
 static double all_bits(onnx_context *c, onnx_flow x)
 {
     switch (onnx_narrow_input(c, 0)) {
@@ -247,7 +247,7 @@ static void convert_bitwise_not(onnx_context *c)
     onnx_give(c, 0, onnx_binary(c, "sub", operands));
 }
 
-/* Of integers that are computed in larger ones the bits beyond their own are dropped. */
+/* For integers that are computed in a larger type, the excess bits are dropped. */
 static void convert_bit_shift(onnx_context *c)
 {
     onnx_word direction = onnx_text(c, "direction", "");

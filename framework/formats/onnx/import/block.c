@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Blocks in a list, counted. See block.h. */
+/* Reference-counted blocks in a list. See block.h. */
 #include "framework/formats/onnx/import/block.h"
 
 #include <stdalign.h>
@@ -8,7 +8,7 @@
 
 struct onnx_block {
     onnx_block *before, *next;
-    onnx_block *made_before; /* by the same node */
+    onnx_block *made_before; /* created by the same node */
     size_t size;
     int holders;
     alignas(max_align_t) char bytes[];

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Col2Im: blocks that overlap, added up into images. For every element of an image it is worked out which elements of
- * which blocks lie there; those are picked by a table, and added. */
+/* Col2Im: sums overlapping blocks into images. An index table gives for every element of an image the elements of the
+ * blocks that cover it; those are gathered and summed. */
 #include "framework/formats/onnx/import/compose.h"
 
 enum { MOST_AXES = SDLF_MAX_RANK - 3, MOST_SIDE = 1 << 20 };
 
-/* One axis: elements of the image, of a block, and how many blocks there are. */
+/* Per axis: the sizes of the image and of a block, and the number of blocks. */
 typedef struct lattice {
     int axes;
     int64_t image[MOST_AXES], block[MOST_AXES], count[MOST_AXES];
@@ -37,7 +37,7 @@ static lattice lattice_of(onnx_context *c)
         l.dilation[i] = listed(c, dilations, i, 1, 1);
         l.before[i] = listed(c, pads, i, 0, 0);
         int64_t room = l.image[i] + l.before[i] + listed(c, pads, l.axes + i, 0, 0);
-        int64_t extent = l.dilation[i] * (l.block[i] - 1) + 1; /* each of both is at most 2^20 */
+        int64_t extent = l.dilation[i] * (l.block[i] - 1) + 1; /* both are at most 2^20 */
         if (extent > room) onnx_wrong(c, "a block of %lld in an image of %lld", (long long)extent, (long long)room);
         l.count[i] = (room - extent) / l.stride[i] + 1;
     }
@@ -53,8 +53,8 @@ static bool next(int64_t *index, const int64_t *size, int axes)
     return false;
 }
 
-/* For each element of the image up to `most` places among blocks times places of blocks; where there are fewer, `none`.
- * With `table` NULL only counted: how many the one that has most has. */
+/* For each image element, up to `most` indices among blocks times positions in a block, filled up with `none`. If
+ * `table` is NULL, only counts the maximum per element. */
 static int64_t collect(const lattice *l, int64_t blocks, int64_t none, int64_t most, int64_t *table)
 {
     int64_t at[MOST_AXES] = {0}, found = 0;
@@ -103,7 +103,7 @@ static void convert_col2im(onnx_context *c)
     if (!onnx_ok(c)) return;
     collect(&l, blocks, size * blocks, table.shape.dim[1], (int64_t *)table.data);
     x = onnx_join_axes(c, onnx_split_axis(c, x, 1, channels), 2, 3);
-    x = onnx_pad_axis(c, x, 2, 0, 1, 0); /* what is not there is 0 */
+    x = onnx_pad_axis(c, x, 2, 0, 1, 0); /* padding elements are 0 */
     x = onnx_gather(c, x, onnx_constant_layer(c, &table), 2);
     x = onnx_reduce(c, x, SDLF_REDUCE_LAYER_SUM, sdlf_shape(3), false);
     for (int i = 0; i + 1 < l.axes; i++) x = onnx_split_axis(c, x, 2 + i, l.image[i]);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Operators that tell elements apart by a condition: IsNaN, IsInf, ThresholdedRelu, Shrink, Hardmax; and Swish and
+/* Operators that select elements by a condition: IsNaN, IsInf, ThresholdedRelu, Shrink, Hardmax; and Swish and
  * SwiGLU. */
 #include <math.h>
 
@@ -57,7 +57,7 @@ static void convert_swiglu(onnx_context *c)
     onnx_give(c, 0, onnx_two(c, "mul", gate, onnx_in(c, 1)));
 }
 
-/* 1 where an element is the first largest one along the axis, else 0. Before opset 13 all axes from it on are one. */
+/* 1 at the first maximum along the axis, else 0. Before opset 13 all axes from the given one on are merged. */
 static void convert_hardmax(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Constants that layers read: a layer of their own, whose parameter is trained if it is one of the network's. */
+/* Constants read by layers: a layer of their own, whose parameter is trained if it is one of the network's. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ int onnx_dtype_choice(sdlf_dtype dtype)
 
 enum { EXACT = 1 << 24 };
 
-/* Parameters are float32: integers beyond 2^24 would not be the same afterwards. */
+/* Parameters are float32, which cannot represent all integers beyond 2^24. */
 static bool survives(const onnx_tensor *tensor)
 {
     enum { BLOCK = 256 };
@@ -37,8 +37,8 @@ static bool survives(const onnx_tensor *tensor)
     return true;
 }
 
-/* A constant of large integers: what is above 24 bits times 2^24, plus the 24 bits. The upper part may be large
- * again. */
+/* A constant of large integers: the bits above the lower 24, times 2^24, plus the lower 24. The upper part may be large
+ * itself. */
 static onnx_flow in_parts(onnx_context *c, const onnx_tensor *tensor)
 {
     onnx_numbers high = onnx_load_numbers(c, tensor), low = onnx_load_numbers(c, tensor);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* What gives constants: Constant, ConstantOfShape, Shape, Size, Range. */
+/* Operators that produce constants: Constant, ConstantOfShape, Shape, Size, Range. */
 #include <math.h>
 #include <string.h>
 
 #include "framework/formats/onnx/import/fold.h"
 
-/* The tensor in an attribute. Its bytes are protobuf-c's copy, so positions in messages count from its beginning. */
+/* The tensor in an attribute. Its bytes are protobuf-c's copy, so positions in messages are relative to its start. */
 static onnx_tensor read_attribute(onnx_context *c, const Onnx__AttributeProto *attribute)
 {
     onnx_tensor tensor = {.name = ""};
@@ -122,7 +122,7 @@ static void fold_range(onnx_context *c)
         if (range.real)
             range.number[i] = from + (double)i * by;
         else
-            range.integer[i] = /* wraps, as integers of the standard do */
+            range.integer[i] = /* wraps, like the standard's integers */
                 (int64_t)((uint64_t)first.integer[0] + (uint64_t)i * (uint64_t)step.integer[0]);
     }
     onnx_tensor tensor = onnx_store_numbers(c, &range, start->type);

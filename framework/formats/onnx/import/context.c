@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Failures, attributes and inputs of a node that is being converted. See import.h. */
+/* Failures, attributes and inputs of the node being converted. See import.h. */
 #include "framework/formats/onnx/import/import.h"
 
 #include <inttypes.h>
@@ -64,7 +64,7 @@ bool onnx_has_attribute(onnx_context *c, const char *name)
     return onnx_attribute(c, name) != NULL;
 }
 
-/* The attribute, of that type (which very old files do not say), or NULL. */
+/* The attribute, of that type (which very old files omit), or NULL. */
 static const Onnx__AttributeProto *typed(onnx_context *c, const char *name, int type)
 {
     const Onnx__AttributeProto *attribute = onnx_attribute(c, name);
@@ -102,7 +102,7 @@ onnx_word onnx_text(onnx_context *c, const char *name, const char *fallback)
         onnx_wrong(c, "attribute '%s' has %zu bytes of text", name, length);
         length = 0;
     }
-    for (size_t i = 0; i < length; i++) /* it may end in a message */
+    for (size_t i = 0; i < length; i++) /* the text may appear in a message */
         word.text[i] = text[i] < ' ' || text[i] > '~' ? '?' : text[i];
     word.text[length] = '\0';
     return word;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Graphs inside of nodes: If with a condition that is known when the model is made, Loop with a count that is, and
- * Scan. What is inside is converted in the place of the node: of If one branch, of Loop and Scan the body again and
- * again. */
+/* Subgraphs of nodes: If with a condition known during import, Loop with a known trip count, and Scan.
+ * Subgraphs are inlined in the place of the node: one branch of If, and the body of Loop and Scan
+ * unrolled. */
 #include <string.h>
 
 #include "framework/formats/onnx/import/compose.h"
@@ -9,7 +9,7 @@
 
 enum { MOST_BRANCHES = 4096, MOST_DEEP = 8, MOST_TURNS = 1024, FOREVER = 1 << 24 };
 
-/* ---- beforehand: all of them are read, and their names counted ---- */
+/* ---- before conversion: reading all subgraphs and counting their names ---- */
 
 static bool holds_graphs(const Onnx__NodeProto *node)
 {
@@ -58,13 +58,13 @@ size_t onnx_branches_names(const onnx_import *import)
     return count;
 }
 
-/* What is read inside is not let go: a loop may read it again, and which branch is taken is not known yet. */
+/* Values read inside are kept: a loop may read them again, and the branch taken is not known yet. */
 static bool keep(onnx_import *import, const char *name)
 {
     onnx_value *value = name != NULL && name[0] != '\0' ? onnx_value_named(import, name) : NULL;
     if (name == NULL || name[0] == '\0') return true;
     if (value == NULL) return false;
-    value->readers += 2; /* more than one: nothing behind what makes it is taken in */
+    value->readers += 2; /* more than one: prevents the fusion of a following node */
     value->unread += FOREVER;
     return true;
 }
@@ -81,7 +81,7 @@ bool onnx_branches_link(onnx_import *import)
     return ok;
 }
 
-/* ---- one of them ---- */
+/* ---- one subgraph ---- */
 
 static const onnx_branch *branch_of(onnx_context *c, const char *name)
 {
@@ -99,7 +99,7 @@ static onnx_value *inside(onnx_context *c, const Onnx__ValueInfoProto *info)
     return value;
 }
 
-/* The value is what another one is. */
+/* Makes a value an alias of another. */
 static void bind(onnx_value *to, const onnx_value *from)
 {
     to->kind = from->kind;
@@ -181,7 +181,7 @@ static void bind_number(onnx_context *c, onnx_value *value, onnx_type type, int6
     value->integers = NULL;
 }
 
-/* As a flow with one more axis, in front of axis `axis`, which may count from the end of what there is then. */
+/* As a flow with one more axis at `axis`, which may count from the end of the resulting axes. */
 static onnx_flow row_of(onnx_context *c, onnx_value *value, int64_t axis)
 {
     if (value->kind == ONNX_CONSTANT && value->flow.node.layer < 0)
@@ -250,7 +250,7 @@ static void convert_loop(onnx_context *c)
 
 /* ---- Scan ---- */
 
-/* Entry `at` of a list of that many; 0 where the list is left out. */
+/* Entry `at` of a list of that many; 0 if the list is omitted. */
 static int64_t entry(onnx_context *c, const char *name, int at, int count)
 {
     onnx_list list = onnx_integers(c, name);
@@ -258,7 +258,7 @@ static int64_t entry(onnx_context *c, const char *name, int at, int count)
     return onnx_ok(c) && list.count == count ? list.item[at] : 0;
 }
 
-/* Element `turn` of input i along its axis, without that axis, as what the body reads. */
+/* Binds iteration `turn`'s slice of input i along its axis, without that axis, to the body's value. */
 static void bind_element(onnx_context *c, onnx_value *value, int input, int axis, int64_t turn)
 {
     onnx_flow x = onnx_in(c, input);
@@ -273,7 +273,7 @@ static void bind_element(onnx_context *c, onnx_value *value, int input, int axis
     value->integers = NULL;
 }
 
-/* How many elements the inputs that are gone through have, and the axes of these. */
+/* The common length of the scanned inputs, and their scan axes. */
 static int64_t scan_turns(onnx_context *c, int carried, int count, int *axes)
 {
     int64_t turns = 0;
@@ -360,7 +360,7 @@ const onnx_operator onnx_branch_operators[] = {
      .convert = convert_loop,
      .fold = convert_loop},
     {.type = "Scan",
-     .since = 9, /* before, it had a batch of its own */
+     .since = 9, /* before that, it had its own batch axis */
      .minimum_inputs = 1,
      .maximum_inputs = 4096,
      .attributes =

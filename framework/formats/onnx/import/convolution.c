@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Conv and ConvTranspose. (N,C,L) is computed as (N,C,1,L), (N,C,D,H,W) by volume.c. A bias that is added by the node
- * behind becomes the layer's own. */
+/* Conv and ConvTranspose. (N,C,L) is computed as (N,C,1,L), (N,C,D,H,W) by volume.c. A bias added by the following node
+ * becomes the layer's own. */
 #include <string.h>
 
 #include "framework/formats/onnx/import/window.h"
 
-/* Is this constant one number a channel of (N,C,H,W) when broadcast? Shapes C,1,1 and 1,C,1,1. */
+/* True if the constant broadcasts to (N,C,H,W) per channel. Shapes C,1,1 and 1,C,1,1. */
 static bool is_channel_bias(const onnx_tensor *tensor, int rank, int64_t channels)
 {
     int axis = tensor->shape.rank - rank + 1;
@@ -75,7 +75,7 @@ static void convert_conv(onnx_context *c)
     if (behind != NULL && bias != NULL) onnx_absorb(c, behind, y);
 }
 
-/* One axis of a transposed convolution. The size of the output may be given, and decides the padding then. */
+/* One axis of a transposed convolution. A given output size determines the padding. */
 static void transposed_axis(onnx_context *c, onnx_window *window, int at, int64_t in, int64_t wanted, int64_t *added,
                             bool upper)
 {
@@ -93,7 +93,7 @@ static void transposed_axis(onnx_context *c, onnx_window *window, int at, int64_
     window->after[at] = (int)(total - window->before[at]);
 }
 
-/* Padding is cut off the result, and output_padding is added behind it. */
+/* Padding is cropped from the result, and output_padding is added at its end. */
 static onnx_window transposed_window(onnx_context *c, sdlf_shape x, const int64_t *kernel, int64_t *added)
 {
     onnx_word same = onnx_text(c, "auto_pad", "NOTSET");

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* DeformConv: a convolution whose window's elements are each moved by an offset that is computed. They are read where
- * they lie then, and multiplied with the weights as matrices. */
+/* DeformConv: a convolution in which each element of a window is displaced by a computed offset. The elements are
+ * sampled at these positions (as im2col), and multiplied with the weights as matrices. */
 #include <string.h>
 
 #include "framework/formats/onnx/import/bilinear.h"
 
-/* N pictures, `parts` of their channels, each with offsets of its own; a window of K elements at P places. */
+/* N images; `parts` groups of channels, each with its own offsets; a window of K elements at P positions. */
 typedef struct deformed {
     onnx_window window;
     int64_t batch, channels, parts, elements, height, width; /* of the window; of the result */
 } deformed;
 
-/* Where each element of each window lies without its offset, (K, P): along the height, or the width. */
+/* The position of each element of each window without its offset, (K, P): along the height, or the width. */
 static onnx_flow regular(onnx_context *c, const deformed *d, bool across)
 {
     int axis = across ? WIDTH : HEIGHT;
@@ -43,7 +43,7 @@ static onnx_flow columns_of(onnx_context *c, const deformed *d, onnx_flow x, onn
     }
     x = onnx_transpose(c, onnx_reshape_batch(c, x, sdlf_shape(groups, each, size), -1), (const int[]){0, 2, 1});
     x = onnx_bilinear(c, onnx_join_axes(c, x, 0, 1), base, &taps[0], &taps[1], columns, false);
-    if (onnx_has(c, 4)) { /* a weight for each of them */
+    if (onnx_has(c, 4)) { /* a modulation weight for each of them */
         onnx_flow mask = onnx_in(c, 4);
         if (onnx_ok(c) && onnx_batch_axis(c, mask) >= 0) mask = onnx_batch_fixed(c, mask);
         if (onnx_ok(c) && sdlf_shape_count(mask.shape) != groups * places)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Det, from minors: those of the first r + 1 rows are sums of those of the first r, times an element of the row, with
- * signs. Nothing is divided, so no pivot is looked for; there are 2^n minors, so matrices are small. */
+/* Det, by minors: those of the first r + 1 rows are signed sums of those of the first r, times elements of the row.
+ * Nothing is divided, so no pivoting is needed; there are 2^n minors, so only small matrices are supported. */
 #include "framework/formats/onnx/import/compose.h"
 
 enum { MOST_ROWS = 10, MOST_SUBSETS = 252 }; /* half of 10 columns */
 
-/* Bit masks of `size` of that many columns, in order; their count. */
+/* Lists all bit masks with `size` of that many columns, in order; returns their count. */
 static int subsets(int columns, int size, int *mask)
 {
     int count = 0;
@@ -17,7 +17,7 @@ static int subsets(int columns, int size, int *mask)
     return count;
 }
 
-/* Minors of rows 0 to `row`, (..., subsets of columns), from those of the rows before and the row itself, (...,
+/* Minors of rows 0 to `row`, (..., subsets of columns), from those of the preceding rows and the row itself, (...,
  * columns). */
 static onnx_flow expand_row(onnx_context *c, onnx_flow minors, onnx_flow row, int columns, int number)
 {

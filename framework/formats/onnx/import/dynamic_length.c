@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Values whose length depends on what the model is given. See dynamic_length.h. */
+/* Values with a data-dependent length. See dynamic_length.h. */
 #include "framework/formats/onnx/import/dynamic_length.h"
 
 #include <stdio.h>
@@ -7,12 +7,12 @@
 
 #include "framework/formats/text.h"
 
-/* Every element by itself. */
+/* Unary elementwise operators. */
 static const char single[] =
     " Abs Acos Acosh Asin Asinh Atan Atanh Cast Ceil Celu Clip Cos Cosh Elu Erf Exp Floor Gelu "
     "HardSigmoid HardSwish Identity IsInf IsNaN LeakyRelu Log Mish Neg Not Reciprocal Relu "
     "Round Selu Sigmoid Sign Sin Sinh Softplus Softsign Sqrt Tan Tanh ";
-/* Every element with the one beside it, once all are broadcast. */
+/* Binary elementwise operators, with broadcasting. */
 static const char aligned[] =
     " Add And BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual Less LessOrEqual Max Min "
     "Mod Mul Or Pow Sub Where Xor ";
@@ -23,7 +23,7 @@ static void refuse(onnx_context *c, int input)
                      text_show(c->input[input]->name).text, c->type->type);
 }
 
-/* Of an axis, which axis of the result: each input that has it says the same, and what has no length is repeated along
+/* The dynamic axis of the result: inputs that have one must agree; those without one broadcast along
  * it. */
 static int axis_of_aligned(onnx_context *c, int input)
 {
@@ -58,7 +58,7 @@ static int axis_of_gather(onnx_context *c, int input, int axis)
     return axis < along ? axis : axis - 1 + onnx_shape(c, 1).rank;
 }
 
-/* Axes that are an input since some opset, and an attribute before. */
+/* Axes that are an input since some opset, and an attribute before it. */
 static onnx_list axes_of(onnx_context *c, int input)
 {
     return onnx_has(c, input) ? onnx_known_integers(c, input) : onnx_integers(c, "axes");
@@ -153,7 +153,7 @@ void onnx_dynamic_length_output(onnx_import *import, const char *name, const onn
 
 onnx_flow onnx_true_first(onnx_context *c, onnx_flow is, onnx_flow *count)
 {
-    const int64_t most = 1 << 22; /* twice as many floats are exact */
+    const int64_t most = 1 << 22; /* keys up to twice that must be exact in float32 */
     int64_t length = onnx_ok(c) ? is.shape.dim[0] : 1;
     if (length > most)
         onnx_unsupported(c, "%lld elements, of which it depends on their values which are taken: at most %lld",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Einsum: "bij,bjk->bik". Operands are taken into the product one after the other; what neither the result nor a later
- * operand names is summed over as soon as it can be, as a product of matrices where that is one. */
+/* Einsum: "bij,bjk->bik". Operands are contracted one after the other; a label that neither the result nor a later
+ * operand has is summed over as early as possible, by a matrix product if applicable. */
 #include <ctype.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 enum { LETTERS = 128, DOTS = LETTERS, LABELS = DOTS + SDLF_MAX_RANK, NONE = -1 };
 
-/* Axis i of x has the label[i]: a letter, or DOTS + k for the axis that lies k from the end of "...". */
+/* Axis i of x has label[i]: a letter, or DOTS + k for the axis at distance k from the end of "...". */
 typedef struct term {
     onnx_flow x;
     int label[SDLF_MAX_RANK];
@@ -33,7 +33,7 @@ static void add(onnx_context *c, labels *list, int label)
 
 /* ---- the equation ---- */
 
-/* Labels up to a comma, an arrow or the end; "..." stands for `dots` axes. */
+/* Parses labels up to a comma, an arrow or the end; "..." expands to `dots` axes. */
 static const char *parse(onnx_context *c, const char *at, int dots, labels *list)
 {
     list->count = 0;
@@ -51,7 +51,7 @@ static const char *parse(onnx_context *c, const char *at, int dots, labels *list
     return at;
 }
 
-/* Letters of the operand, without "...". */
+/* The number of letters of the operand, without "...". */
 static int letters(const char *at)
 {
     int count = 0;
@@ -59,7 +59,7 @@ static int letters(const char *at)
     return count;
 }
 
-/* Without an arrow: the axes of "...", then the letters that are there once, sorted. */
+/* The implicit result: the axes of "...", then the letters that occur exactly once, sorted. */
 static void implied(onnx_context *c, const char *equation, int dots, labels *result)
 {
     result->count = 0;
@@ -90,14 +90,14 @@ static void sum_axis(onnx_context *c, term *t, int axis)
     if (onnx_ok(c)) memmove(t->label + axis, t->label + axis + 1, (size_t)(t->x.shape.rank - axis) * sizeof *t->label);
 }
 
-/* Sum over every axis whose label is not in any of the lists. */
+/* Sums over every axis whose label is not kept. */
 static void sum_rest(onnx_context *c, term *t, const bool *kept)
 {
     for (int axis = t->x.shape.rank - 1; axis >= 0 && onnx_ok(c); axis--)
         if (!kept[t->label[axis]]) sum_axis(c, t, axis);
 }
 
-/* An operand that has a label twice is taken along its diagonal. */
+/* For an operand with a repeated label, takes the diagonal. */
 static void take_diagonals(onnx_context *c, term *t)
 {
     for (int i = 0; i < t->x.shape.rank && onnx_ok(c); i++) {
@@ -117,11 +117,11 @@ static void take_diagonals(onnx_context *c, term *t)
         onnx_flow both = onnx_join_axes(c, onnx_transpose(c, t->x, order), i, i + 1);
         t->x = onnx_take(c, both, i, 0, length, length + 1);
         memmove(t->label + other, t->label + other + 1, (size_t)(SDLF_MAX_RANK - other - 1) * sizeof *t->label);
-        i--; /* it may be there a third time */
+        i--; /* there may be a third one */
     }
 }
 
-/* The axes in the order of the list, with 1 where the term has none. */
+/* Permutes the axes to the order of the list, with 1 for labels that the term lacks. */
 static onnx_flow align(onnx_context *c, const term *t, const labels *list)
 {
     int order[SDLF_MAX_RANK], count = 0, batch = NONE;
@@ -136,10 +136,10 @@ static onnx_flow align(onnx_context *c, const term *t, const labels *list)
     return onnx_reshape_batch(c, onnx_transpose(c, t->x, order), shape, batch);
 }
 
-/* Which labels are where in a product. */
+/* The roles of labels in a contraction. */
 typedef struct parts {
     labels both, left, right, summed; /* in both and kept; in one; in both and summed over */
-    bool fits;                        /* what is summed over is as long in both */
+    bool fits;                        /* summed axes have equal lengths in both */
 } parts;
 
 static parts tell_apart(onnx_context *c, const term *a, const term *b, const bool *kept)
@@ -167,7 +167,7 @@ static labels joined(onnx_context *c, const labels *const *lists, int count)
     return all;
 }
 
-/* Where the plan's batch lies in the result. */
+/* The position of the plan's batch in the result. */
 static int batch_of(onnx_context *c, const term *a, const term *b, const labels *result)
 {
     int left = onnx_batch_axis(c, a->x), right = onnx_batch_axis(c, b->x);
@@ -175,7 +175,7 @@ static int batch_of(onnx_context *c, const term *a, const term *b, const labels 
     return at < 0 && right >= 0 ? place(result->label, result->count, b->label[right]) : at;
 }
 
-/* (both, left, summed) times (both, right, summed): matrices of as many rows as the axes have places. */
+/* (both, left, summed) times (both, right, summed), as a batched matrix product with merged axes. */
 static onnx_flow by_matrices(onnx_context *c, const term *a, const term *b, const parts *p, const labels *result)
 {
     labels rows = joined(c, (const labels *const[]){&p->both, &p->left, &p->summed}, 3);
@@ -225,7 +225,7 @@ static void convert_einsum(onnx_context *c)
     labels list, result = {.count = 0};
     term *operand = onnx_arena_array(&c->import->file->arena, (size_t)count, sizeof *operand);
     if (operand == NULL || equation == NULL) onnx_no_memory(c);
-    for (int i = 0; i < count && onnx_ok(c); i++) { /* how many axes "..." are */
+    for (int i = 0; i < count && onnx_ok(c); i++) { /* determines the number of axes of "..." */
         int rest = onnx_shape(c, i).rank - letters(at);
         dots = rest > dots ? rest : dots;
         while (*at != '\0' && *at != ',' && *at != '-') at++;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Operators of single elements: activations and functions. */
+/* Elementwise operators: activations and functions. */
 #include <float.h>
 #include <math.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static void convert_leaky_relu(onnx_context *c)
         onnx_give(c, 0, onnx_layer(c, "leaky_relu", &(sdlf_leaky_relu_options){.slope = slope}, &x, 1));
 }
 
-/* Integers and a bound: that input, or the number that an attribute gave before opset 11. */
+/* Applies a bound to integers: that input, or before opset 11 the value of an attribute. */
 static onnx_flow bounded(onnx_context *c, onnx_flow x, int input, const char *function, double bound)
 {
     if (c->opset < 11 || onnx_is_exact_number(c, input)) return onnx_with_number(c, function, x, bound);
@@ -38,8 +38,8 @@ static onnx_flow bounded(onnx_context *c, onnx_flow x, int input, const char *fu
     return onnx_binary(c, function, both);
 }
 
-/* Bounds are attributes before opset 11, inputs since. Those of floats that are not said are the largest float, which the layer takes for none in
- * float64; infinity, where it is said, is none. */
+/* Bounds are attributes before opset 11, inputs since. Omitted bounds of floats are the largest float, which the layer
+ * treats as no bound in float64; an explicit infinity is no bound either. */
 static void convert_clip(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0);
@@ -70,7 +70,7 @@ static void convert_clip(onnx_context *c)
         onnx_give(c, 0, x);
         return;
     }
-    if ((float)low >= (float)high) { /* all elements are the upper one, but NaN */
+    if ((float)low >= (float)high) { /* all elements become the upper bound, except NaN */
         x = onnx_with_number(c, "max", x, low);
         onnx_give(c, 0, onnx_with_number(c, "min", x, high));
         return;
@@ -83,7 +83,7 @@ static void convert_clip(onnx_context *c)
         onnx_give(c, 0, onnx_layer(c, "clip", &(sdlf_clip_options){.low = (float)low, .high = (float)high}, &x, 1));
 }
 
-/* Functions of the layer unary, and what their attributes are without being written. */
+/* Functions of the layer unary, and the defaults of their attributes. */
 static const struct {
     const char *type;
     sdlf_unary_function function;
@@ -122,7 +122,7 @@ static const struct {
     {"Sign", SDLF_UNARY_SIGN, 0, 0, NULL},
 };
 
-/* Attributes of 0, which to the layer would mean the default, where another layer computes the function then. */
+/* Handles attributes of 0, which the layer would replace by the default, with another layer. */
 static bool convert_without_slope(onnx_context *c, const sdlf_unary_options *options, onnx_flow x)
 {
     if (options->function == SDLF_UNARY_HARD_SIGMOID && (options->alpha == 0 || options->beta == 0)) {

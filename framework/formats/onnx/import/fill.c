@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parameters get their memory and their values: each weight is read once, from the file into its parameter. */
+/* Allocates and fills parameters: each weight is read once, directly from the file into its parameter. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,9 +17,9 @@ static sdlf_status find(const onnx_import *import, const onnx_fill *fill, sdlf_p
 
 enum { CHUNK = ONNX_FILL_CHUNK };
 
-/* Elements first .. first + count - 1 in the parameter's type. What is still in the file is read into `room` first, of
- * CHUNK elements, and not kept: never are both copies of a large weight there. Without conversion it is read to where
- * it belongs. */
+/* Elements first .. first + count - 1 in the parameter's type. Elements still in the file are read into `room` first,
+ * of CHUNK elements, and not kept: a large weight is never in memory twice. Without conversion they are read directly
+ * to their destination. */
 static sdlf_status bring(const onnx_tensor *tensor, int64_t first, int64_t count, sdlf_dtype to, void *room, void *out)
 {
     size_t size = onnx_type_size(tensor->type), to_size = sdlf_dtype_size(to);
@@ -40,7 +40,7 @@ static sdlf_status bring(const onnx_tensor *tensor, int64_t first, int64_t count
     return status;
 }
 
-/* A row-major matrix (A,B), which becomes (B,A): some rows at a time, in square blocks. */
+/* Transposes a row-major matrix (A,B) to (B,A): some rows at a time, in square blocks. */
 static sdlf_status transpose(sdlf_shape shape, const onnx_tensor *tensor, int64_t first, void *room, float *out)
 {
     enum { SIDE = 64, LEAST = 16 };
@@ -78,7 +78,7 @@ static sdlf_status bring_blocks(const onnx_fill *fill, int64_t count, void *room
     return status;
 }
 
-/* Does it fill the parameter? */
+/* Checks that it fills the parameter. */
 static sdlf_status check_fill(const onnx_fill *fill, const sdlf_parameter *parameter)
 {
     const onnx_tensor *tensor = &fill->tensor;

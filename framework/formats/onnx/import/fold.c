@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What folding operators share. See fold.h. */
+/* Shared by folding operators. See fold.h. */
 #include "framework/formats/onnx/import/fold.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 
 #include "framework/formats/onnx/small_floats.h"
 
-/* Memory for `count` elements. */
+/* Allocates `count` elements. */
 static void take_elements(onnx_context *c, onnx_tensor *tensor)
 {
     tensor->block = onnx_block_take(&c->import->file->blocks, (size_t)tensor->count * onnx_type_size(tensor->type));
@@ -64,14 +64,14 @@ onnx_tensor onnx_new_integers(onnx_context *c, const int64_t *item, int count)
 
 void onnx_steps(sdlf_shape shape, int64_t *step)
 {
-    uint64_t next = 1; /* of an empty shape, whose sizes may be anything, it wraps and is never used */
+    uint64_t next = 1; /* for an empty shape, whose dimensions may have any size, it wraps and is never used */
     for (int i = shape.rank - 1; i >= 0; i--) {
         step[i] = (int64_t)next;
         next *= (uint64_t)shape.dim[i];
     }
 }
 
-/* Move `index` on to the next position of `shape`, and `at` with it by the steps. */
+/* Advances `index` to the next position of `shape`, and `at` by the corresponding steps. */
 static void advance(sdlf_shape shape, int64_t *index, const int64_t *step, int64_t *at)
 {
     for (int i = shape.rank - 1; i >= 0; i--) {
@@ -92,7 +92,7 @@ onnx_tensor onnx_pick(onnx_context *c, const onnx_tensor *from, sdlf_shape shape
     }
     onnx_tensor to = onnx_new_tensor(c, from->type, shape);
     int64_t size = (int64_t)onnx_type_size(from->type), index[SDLF_MAX_RANK] = {0}, at = start, row = 1, apart = 1;
-    if (shape.rank > 0) { /* row by row, of which the last dimension is one */
+    if (shape.rank > 0) { /* row by row along the last dimension */
         row = shape.dim[shape.rank - 1];
         apart = step[shape.rank - 1];
         shape.dim[shape.rank - 1] = 1;
@@ -156,7 +156,7 @@ onnx_numbers onnx_load_numbers(onnx_context *c, const onnx_tensor *tensor)
     return numbers;
 }
 
-/* Sums and products beyond an integer, and larger integers, leave it their low bits; of floats it has the nearest. */
+/* Integer overflow keeps the low bits; floats round to nearest. */
 static int64_t low_bits(onnx_type type, int64_t value)
 {
     switch (type) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Arithmetic of constants element by element, with the operator's name choosing the function. */
+/* Elementwise arithmetic on constants; the operator's name selects the function. */
 #include <math.h>
 #include <string.h>
 
@@ -7,7 +7,7 @@
 
 /* ---- two operands ---- */
 
-/* Sums and products of integers wrap round, as the machine's do. */
+/* Sums and products of integers wrap around, as machine integers do. */
 static int64_t add_i(int64_t a, int64_t b)
 {
     return (int64_t)((uint64_t)a + (uint64_t)b);
@@ -145,7 +145,7 @@ const onnx_scalar_function *onnx_scalar_function_find(const char *name)
     return NULL;
 }
 
-/* Elements of an operand as the result has them: repeated where it broadcasts. */
+/* Elements of an operand, broadcast to the shape of the result. */
 static onnx_numbers spread(onnx_context *c, const onnx_tensor *tensor, sdlf_shape shape)
 {
     int64_t step[SDLF_MAX_RANK];
@@ -168,7 +168,7 @@ static onnx_tensor apply(onnx_context *c, const onnx_scalar_function *function, 
     sdlf_shape shape = onnx_broadcast(c, a->shape, b->shape);
     if (!onnx_ok(c)) return *a;
     onnx_numbers x = spread(c, a, shape), y = spread(c, b, shape);
-    if (x.real != y.real && strcmp(function->name, "Pow") == 0) { /* the exponent may be of another type */
+    if (x.real != y.real && strcmp(function->name, "Pow") == 0) { /* the exponent may have another type */
         x = as_real(c, &x);
         y = as_real(c, &y);
     }

@@ -5,18 +5,18 @@
 
 #include "framework/formats/onnx/import/fold.h"
 
-/* What is done to two elements, and what there is before the first. */
+/* The combining function and the initial value. */
 typedef struct reduction {
     const char *name, *function;
     double real;
     int64_t integer;
-    bool mean; /* divided by how many there were */
+    bool mean; /* divided by their count */
 } reduction;
 
 static const reduction *reduction_of(const char *name)
 {
     static const reduction reductions[] = {
-        {"ReduceLogSum", NULL, -INFINITY, 0, false}, /* from here to ReduceL2: of no elements only */
+        {"ReduceLogSum", NULL, -INFINITY, 0, false}, /* from here to ReduceL2: only for empty inputs */
         {"ReduceLogSumExp", NULL, -INFINITY, 0, false},
         {"ReduceL1", NULL, 0, 0, false},
         {"ReduceL2", NULL, 0, 0, false},
@@ -32,7 +32,7 @@ static const reduction *reduction_of(const char *name)
     return &reductions[at];
 }
 
-/* The number of that type which is nearest: what the least or largest of none is. */
+/* Saturates to that type: for the minimum or maximum of an empty input. */
 static int64_t in_range(onnx_type type, int64_t number)
 {
     int64_t least = INT64_MIN, most = INT64_MAX;
@@ -49,8 +49,8 @@ static int64_t in_range(onnx_type type, int64_t number)
     return number < least ? least : number > most ? most : number;
 }
 
-/* Sum, product, least or largest of all elements, or along some axes; and every reduction of no elements, where a mean
- * is none, and the least (largest) of integers is the largest (least) of their type. */
+/* Sum, product, minimum or maximum of all elements, or along some axes; and every reduction of an empty input, where a
+ * mean is NaN, and the minimum (maximum) of integers is the largest (smallest) of their type. */
 void onnx_fold_reduce(onnx_context *c)
 {
     const onnx_tensor *from = onnx_known(c, 0);

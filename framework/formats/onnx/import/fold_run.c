@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Folding an operator that has no formula of its own for constants: its layers are made in a model of their own, which
- * runs once, in float64, on the reference calculator. What that may take is bounded before it runs; what is refused, or
- * would take too long, becomes layers of the network itself. */
+/* Folds an operator that has no folding function by execution: its layers are built in a separate model, which runs
+ * once, in float64, on the reference calculator. Its cost is bounded beforehand; if it is rejected, or would take too
+ * long, it becomes layers of the network itself. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 enum { MOST_ELEMENTS = 1 << 20, MOST_WORK = 1 << 25 };
 
-/* Copies of the node's values, so that the layers that they become are not taken for the network's. */
+/* Copies the node's values, so that the layers that they become are not mistaken for the network's. */
 static bool copy_values(onnx_context *own, const onnx_context *c)
 {
     onnx_arena *arena = &c->import->file->arena;
@@ -28,12 +28,12 @@ static bool copy_values(onnx_context *own, const onnx_context *c)
         if (c->output[i] == NULL) continue;
         own->output[i] = &values[c->input_count + i];
         *own->output[i] = *c->output[i];
-        own->output[i]->readers = 0; /* nothing behind it is taken in */
+        own->output[i]->readers = 0; /* prevents the fusion of a following node */
     }
     return true;
 }
 
-/* Elements of all outputs, and of products how many each of them adds up, at most. */
+/* An upper bound of the cost: elements of all outputs, for products times the number of terms. */
 static int64_t work_of(const sdlf_model *model)
 {
     int64_t work = 0;
@@ -55,7 +55,7 @@ static int64_t work_of(const sdlf_model *model)
     return work;
 }
 
-/* The type of floats that come out: that of those that go in. */
+/* The float type of the results: that of the inputs. */
 static onnx_type float_type(const onnx_context *c)
 {
     for (int i = 0; i < c->input_count; i++)
@@ -157,13 +157,13 @@ bool onnx_fold_by_running(onnx_context *c)
     for (int i = 0; i < own.output_count; i++)
         all = all && (own.output[i] == NULL || own.output[i]->kind != ONNX_UNMADE);
     int64_t work = all ? work_of(import.model) : 0;
-    c->import->folded = import.folded; /* constants that its layers have are worked out too */
+    c->import->folded = import.folded; /* constants of its layers are folded too */
     bool done = all && work <= MOST_WORK - c->import->elements_run;
     if (done) {
         c->import->elements_run += work;
         done = run(c, &own, &import) == SDLF_OK;
     }
-    if (!done) { /* nothing of it counts */
+    if (!done) { /* discards everything */
         c->status = SDLF_OK;
         for (int i = 0; i < c->output_count; i++)
             if (c->output[i] != NULL) c->output[i]->kind = ONNX_UNMADE;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Functions of a model's own: every call of one is replaced by its nodes, before anything is made of them. Names inside
- * become the call's own, attributes that refer to the function's are those of the call. Calls that go deep, or
- * multiply, are bounded. */
+/* Local functions of a model: every call is inlined before conversion. Names inside are made unique to the call, and
+ * attribute references are replaced by the attributes of the call. Nesting depth and the number of calls are
+ * bounded. */
 #include <stdio.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ typedef struct inliner {
     int count, capacity, calls;
 } inliner;
 
-/* One call: what the function's names and attributes are there. */
+/* One call: the scope in which the function's names and attributes are resolved. */
 typedef struct call_site {
     const Onnx__NodeProto *node;
     const Onnx__FunctionProto *function;
@@ -69,7 +69,7 @@ static sdlf_status append(inliner *in, Onnx__NodeProto *node)
 
 /* ---- names and attributes ---- */
 
-/* NULL when memory is out. */
+/* NULL when out of memory. */
 static char *renamed(inliner *in, const call_site *call, const char *name)
 {
     const Onnx__FunctionProto *f = call->function;
@@ -105,7 +105,7 @@ static const Onnx__AttributeProto *named(Onnx__AttributeProto *const *list, size
     return NULL;
 }
 
-/* Those that refer to the function's are the call's, or the function's own; what neither has is left out. */
+/* Replaces attribute references by the call's attributes, or the function's defaults; unresolved ones are dropped. */
 static bool resolve(inliner *in, const call_site *call, Onnx__NodeProto *node)
 {
     const Onnx__FunctionProto *f = call->function;

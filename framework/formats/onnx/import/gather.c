@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Gather: rows picked by their numbers along an axis. */
+/* Gather: selects rows by index along an axis. */
 #include <string.h>
 
 #include "framework/formats/onnx/import/fold.h"
 
-/* x's dimensions with those of the indices in the place of the axis. */
+/* x's dimensions with the axis replaced by those of the indices. */
 static sdlf_shape gathered(onnx_context *c, sdlf_shape x, int axis, sdlf_shape indices)
 {
     sdlf_shape shape = {.rank = x.rank - 1 + indices.rank};
@@ -19,7 +19,7 @@ static sdlf_shape gathered(onnx_context *c, sdlf_shape x, int axis, sdlf_shape i
     return shape;
 }
 
-/* Row number `index` of `length`; negative ones count from the end. */
+/* Resolves index `index` of `length`; negative ones count from the end. */
 static int64_t row(onnx_context *c, int64_t index, int64_t length)
 {
     if (index >= -length && index < length) return index < 0 ? index + length : index;
@@ -63,7 +63,7 @@ static void fold_gather(onnx_context *c)
     onnx_give_constant(c, 0, &to);
 }
 
-/* A single row that is known beforehand is a slice. */
+/* A single constant index is a slice. */
 static void convert_gather(onnx_context *c)
 {
     sdlf_shape x = onnx_shape(c, 0), indices = onnx_shape(c, 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* GridSample and AffineGrid: pictures read at places that are computed. Places are counted through all samples, so they
- * hold for the batch that the model is made for. */
+/* GridSample and AffineGrid: images sampled at computed positions. Indices count across all samples, so they are valid
+ * only for the batch that the model is made for. */
 #include <math.h>
 #include <string.h>
 
@@ -11,7 +11,7 @@ enum { MOST_AXES = 3, MOST_TAPS = 4 };
 typedef enum sampling_mode { NEAREST, LINEAR, CUBIC } sampling_mode;
 typedef enum border { ZEROS, BORDER, REFLECTION } border;
 
-/* What one axis contributes to every output: elements of x around it and their weights, each (N, places). */
+/* The contribution of one axis to every output: the surrounding elements of x and their weights, each (N, places). */
 typedef struct taps {
     int count;
     onnx_flow index[MOST_TAPS], weight[MOST_TAPS], inside[MOST_TAPS];
@@ -20,7 +20,7 @@ typedef struct taps {
 typedef struct sampling {
     sampling_mode mode;
     border border;
-    bool corners; /* -1 and 1 are the middles of the outermost elements, not their edges */
+    bool corners; /* -1 and 1 are the centres of the outermost elements, not their edges */
 } sampling;
 
 static sampling sampling_of(onnx_context *c)
@@ -49,7 +49,7 @@ static onnx_flow clamped(onnx_context *c, onnx_flow x, double low, double high)
     return onnx_with_number(c, "min", onnx_with_number(c, "max", x, low), high);
 }
 
-/* Back and forth between the ends. */
+/* Reflects at both ends. */
 static onnx_flow reflected(onnx_context *c, onnx_flow x, double low, double span)
 {
     if (span <= 0) return onnx_with_number(c, "mul", x, 0);
@@ -59,7 +59,7 @@ static onnx_flow reflected(onnx_context *c, onnx_flow x, double low, double span
     return onnx_with_number(c, "add", onnx_two(c, "min", far, back), low);
 }
 
-/* Keys' cubic at distance d, which lies within 1 or between 1 and 2. */
+/* Keys' cubic kernel at distance d, either within 1 or between 1 and 2. */
 static onnx_flow cubic(onnx_context *c, onnx_flow d, bool near)
 {
     const double a = -0.75;
@@ -84,7 +84,7 @@ static onnx_flow weight_of(onnx_context *c, const sampling *s, onnx_flow ratio, 
     }
 }
 
-/* Coordinates in [-1, 1] along an axis of that many elements. */
+/* Taps for coordinates in [-1, 1] along an axis of `length` elements. */
 static taps taps_of(onnx_context *c, const sampling *s, onnx_flow coordinate, int64_t length)
 {
     taps t = {.count = s->mode == NEAREST ? 1 : s->mode == LINEAR ? 2 : 4};
@@ -113,7 +113,7 @@ static onnx_flow last_axis_added(onnx_context *c, onnx_flow x)
     return onnx_split_axis(c, x, x.shape.rank - 1, x.shape.dim[x.shape.rank - 1]);
 }
 
-/* The sum over every combination of the axes' taps, (N, places, channels). */
+/* The sum over all combinations of the axes' taps, (N, places, channels). */
 static onnx_flow sum_of_taps(onnx_context *c, const sampling *s, onnx_flow rows, const taps *t, const sdlf_shape *x,
                              int axes)
 {
@@ -174,7 +174,7 @@ static void convert_grid_sample(onnx_context *c)
 
 /* ---- AffineGrid ---- */
 
-/* Each place of the result, (x, y, 1), times the sample's matrix. */
+/* Each position of the result, (x, y, 1), times the sample's matrix. */
 static void convert_affine_grid(onnx_context *c)
 {
     onnx_flow theta = onnx_in(c, 0);

@@ -27,9 +27,9 @@ onnx_value *onnx_value_named(onnx_import *import, const char *name)
     return value;
 }
 
-/* ---- what there is ---- */
+/* ---- collecting values ---- */
 
-/* Room for every name in the graph, so that values stay where they are. */
+/* Allocates for every name in the graph, so that pointers to values remain valid. */
 static sdlf_status make_values(onnx_import *import)
 {
     const onnx_file *file = import->file;
@@ -61,7 +61,7 @@ static sdlf_status add_weights(onnx_import *import)
     return SDLF_OK;
 }
 
-/* Who makes each value, and who reads it. */
+/* Records the producer and the readers of each value. */
 static sdlf_status link_nodes(onnx_import *import)
 {
     onnx_file *file = import->file;
@@ -93,7 +93,7 @@ static sdlf_status link_nodes(onnx_import *import)
     return onnx_branches_link(import) ? SDLF_OK : out_of_memory(import);
 }
 
-/* From the last node to the first: what must be known, and what that is worked out from. */
+/* In reverse order: marks the values that must be known, and those from which they are computed. */
 static void mark_known(onnx_import *import)
 {
     const onnx_file *file = import->file;
@@ -116,8 +116,8 @@ static void mark_known(onnx_import *import)
 
 /* ---- outputs ---- */
 
-/* What the file says of an output's elements must be so, as far as SDLF tells types apart: all floating ones are one to
- * it. */
+/* Checks an output's declared element type against the actual one, as far as SDLF distinguishes types: all float types
+ * are one. */
 static sdlf_status check_type(const onnx_file *file, const Onnx__ValueInfoProto *output, const onnx_value *value)
 {
     int said = output->type != NULL && output->type->tensor_type != NULL ? output->type->tensor_type->elem_type : 0;
@@ -166,10 +166,10 @@ static sdlf_status add_outputs(onnx_import *import)
     return sdlf_model_status(import->model);
 }
 
-enum { MAX_OUTPUTS = 4096 }; /* a model compares the name of each with all before it */
+enum { MAX_OUTPUTS = 4096 }; /* each name is compared with all before it */
 
-/* Is the opset one of those that are read, or an older one whose operators, as far as the graph has them, are still the
- * same? */
+/* True if the opset is supported, or an older one in which the operators that the graph uses are
+ * unchanged. */
 static bool is_read(const onnx_file *file)
 {
     bool same = file->opset >= 1;
@@ -194,7 +194,7 @@ static sdlf_status check_file(const onnx_file *file)
     return SDLF_OK;
 }
 
-/* Steps that end an import even where a report is wanted. */
+/* Steps whose failure ends an import even with a report. */
 static sdlf_status prepare(onnx_import *import)
 {
     sdlf_status status = onnx_branches_read(import);
@@ -205,8 +205,8 @@ static sdlf_status prepare(onnx_import *import)
     return status;
 }
 
-/* What its parameters take follows from the file, which need not be as large: a weight may be many layers', a constant
- * one number. */
+/* Bounds the parameters' size, which the file determines without being as large: a weight may be used by many layers,
+ * or a constant be one repeated element. */
 static sdlf_status check_parameters(const onnx_import *import)
 {
     onnx_file *file = import->file;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Elements picked by indices that are of more than one axis, or differ from row to row: GatherElements, GatherND,
- * ReverseSequence. Places are counted through the whole tensor, so they hold for the batch that the model is made
- * for. */
+/* Gathers with indices that span several axes, or differ from row to row: GatherElements, GatherND,
+ * ReverseSequence. Indices count across the whole tensor, so they are valid only for the batch that the model is
+ * made for. */
 #include <string.h>
 
 #include "framework/formats/onnx/import/compose.h"
 
-/* For each place of `shape` the sum of its indices times `step`, but along `axis`. */
+/* For each position of `shape` the sum of its indices times `step`, excluding `axis`. */
 static onnx_flow offsets(onnx_context *c, sdlf_shape shape, const int64_t *step, int axis)
 {
     sdlf_shape own = shape;
@@ -92,7 +92,7 @@ static void convert_gather_nd(onnx_context *c)
 
 /* ---- ReverseSequence ---- */
 
-/* The first `length` elements of each row in the other order, the rest as they are. */
+/* Reverses the first `length` elements of each row; the rest is unchanged. */
 static void convert_reverse_sequence(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0), length = onnx_cast(c, onnx_in(c, 1), SDLF_INT64);

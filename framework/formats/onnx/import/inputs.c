@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The graph's inputs as a model's. */
+/* Converts the graph's inputs to inputs of the model. */
 #include "framework/formats/onnx/import/report.h"
 #include "framework/formats/text.h"
 #include "framework/input_layer.h"
@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Dimension `i` of the input is open: is that what it is called? One without a name in the file is "image:2", input and
- * place. */
+/* True if the open dimension `i` of the input has that name. A dimension without a name in the file is called
+ * "image:2", by input and index. */
 static bool is_called(const Onnx__ValueInfoProto *input, int i, const char *name)
 {
     const char *own = input->type->tensor_type->shape->dim[i]->dim_param;
@@ -19,7 +19,7 @@ static bool is_called(const Onnx__ValueInfoProto *input, int i, const char *name
     return length > 0 && strncmp(name, input->name, length) == 0 && strcmp(name + length, place) == 0;
 }
 
-/* What is said of the input's shape, if that has as many dimensions, of its dimension `i`; -1: nothing. */
+/* Dimension `i` of the shape given for the input, if its rank matches; -1: none is given. */
 static int64_t size_given(const sdlf_onnx_options *options, const Onnx__ValueInfoProto *input, int i)
 {
     const Onnx__TensorShapeProto *shape = input->type->tensor_type->shape;
@@ -31,8 +31,8 @@ static int64_t size_given(const sdlf_onnx_options *options, const Onnx__ValueInf
     return -1;
 }
 
-/* The size of an open dimension: as one is given to it, or its input's shape, or the shape of another input that has
- * one of the same name; -1: nobody says it. */
+/* The size of an open dimension: as given for it, or by its input's shape, or by the shape of another input that has a
+ * dimension of the same name; -1: not given. */
 static int64_t size_of(const onnx_import *import, const Onnx__ValueInfoProto *input, int i)
 {
     const sdlf_onnx_options *options = import->options;
@@ -77,7 +77,7 @@ static sdlf_status out_of_memory(const onnx_import *import, const char *name)
                              text_show(name).text);
 }
 
-/* The shape as the file has it, open dimensions filled in. `batched`: the first one is the plan's to choose. */
+/* The shape in the file, with open dimensions filled in. `batched`: the first one is the batch, chosen by the plan. */
 static sdlf_status read_shape(onnx_import *import, const Onnx__ValueInfoProto *input, sdlf_shape *shape, bool *batched)
 {
     const Onnx__TensorShapeProto *from = input->type->tensor_type->shape;
@@ -134,7 +134,7 @@ static sdlf_status add_layer(onnx_import *import, const Onnx__ValueInfoProto *in
     if (status == SDLF_OK) status = model_infer_layer(import->model, node.layer, &signature);
     if (status != SDLF_OK) {
         model_forget_error(import->model);
-        if (status == SDLF_ERROR_ARGUMENT) status = SDLF_ERROR_FORMAT; /* the file's, not a caller's */
+        if (status == SDLF_ERROR_ARGUMENT) status = SDLF_ERROR_FORMAT; /* the file's error, not the caller's */
         return sdlf_fail_context(status, "%s", import->file->path);
     }
     if (!onnx_name_table_put(&import->layers, input->name, node.layer) || !onnx_batch_note(import, node.layer))
@@ -155,7 +155,7 @@ static bool has_open_dimension(const onnx_file *file, const char *name)
     return false;
 }
 
-/* What is announced must be there; a size for a dimension that no input has is a mistake of its giver, too. */
+/* Lists with a count must have a pointer; a size for a dimension that no input has is also an error. */
 static sdlf_status check_options(const onnx_import *import)
 {
     const sdlf_onnx_options *options = import->options;
@@ -184,8 +184,8 @@ static sdlf_status check_options(const onnx_import *import)
     return SDLF_OK;
 }
 
-/* The elements that the caller knows of an input, if any. They are the caller's until the import is done: weights that
- * a plan takes afterwards are copied. */
+/* The elements that the caller supplies for an input, if any. They are borrowed until the import is done: weights that
+ * a plan takes over later are copied. */
 static sdlf_status make_known(const onnx_import *import, onnx_value *value)
 {
     for (int i = 0; i < import->options->known_count; i++) {
@@ -212,7 +212,7 @@ static sdlf_status make_known(const onnx_import *import, onnx_value *value)
 sdlf_status onnx_import_inputs(onnx_import *import)
 {
     const onnx_file *file = import->file;
-    int read = 0; /* inputs that are the model's, too */
+    int read = 0; /* inputs that are also inputs of the model */
     sdlf_status checked = check_options(import);
     if (checked != SDLF_OK) return checked;
     for (int i = 0; i < file->input_count; i++) {
@@ -236,7 +236,7 @@ sdlf_status onnx_import_inputs(onnx_import *import)
         if (status != SDLF_OK && (import->report == NULL || status == SDLF_ERROR_MEMORY)) return status;
         if (status != SDLF_OK) {
             onnx_report_failure(import->report, status);
-            value->failed = true; /* what depends on it waits */
+            value->failed = true; /* dependents are reported as waiting */
         }
         read++;
     }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* MatMulInteger, ConvInteger, QLinearMatMul, QLinearConv: products of integers of a byte, as exact as the standard's in
+/* MatMulInteger, ConvInteger, QLinearMatMul, QLinearConv: products of 8-bit integers, as exact as the standard's in
  * int32.
  *
- * Matrices are multiplied by the layer matmul, which takes bytes and their zero points. Of convolutions, differences
- * from zero points are at most 255 in magnitude, and float32 holds every integer up to 2^24: sums of products stay
- * exact as long as their terms cannot add up to more. For others weights are cut into their upper and lower four bits,
- * and the parts are added up in int32. */
+ * Matrix products use the layer matmul, which supports bytes and their zero points. For convolutions, differences from
+ * zero points are at most 255 in magnitude, and float32 holds every integer up to 2^24: accumulators stay exact as long
+ * as their terms cannot add up to more. Otherwise the weights are split into their upper and lower four bits, and the
+ * partial results are added in int32. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +19,7 @@ static bool is_byte(sdlf_dtype dtype)
     return dtype == SDLF_UINT8 || dtype == SDLF_INT8;
 }
 
-/* Input i, which has one number, or one for each row (column) of the last two axes. */
+/* Input i, which is a scalar, or has one value per row (column) of the last two axes. */
 static onnx_flow along(onnx_context *c, int input, bool rows, int rank)
 {
     onnx_flow x = onnx_cast(c, onnx_in(c, input), SDLF_FLOAT32);
@@ -28,13 +28,13 @@ static onnx_flow along(onnx_context *c, int input, bool rows, int rank)
     return x;
 }
 
-/* Is the input one number that is known? */
+/* True if the input is a constant scalar. */
 static bool is_number(onnx_context *c, int input)
 {
     return onnx_is_constant(c, input) && onnx_known(c, input)->count == 1;
 }
 
-/* x plus or less an integer, which is the layer's; 0 changes nothing. */
+/* x plus or minus an integer, as a layer; 0 adds no layer. */
 static onnx_flow with_integer(onnx_context *c, const char *function, onnx_flow x, int input)
 {
     double number = onnx_known_number(c, input, 0);
@@ -53,9 +53,9 @@ static onnx_flow centred(onnx_context *c, int input, int zero)
                : x;
 }
 
-/* ---- matrices ---- */
+/* ---- matrix products ---- */
 
-/* (a - zero point) (b - zero point) in int32, of inputs by these numbers. */
+/* (a - zero point) (b - zero point) in int32, of inputs by these indices. */
 static onnx_flow product(onnx_context *c, int a, int a_zero, int b, int b_zero)
 {
     onnx_flow x[4] = {onnx_in(c, a), onnx_in(c, b)};
@@ -76,7 +76,7 @@ static void convert_matmul_integer(onnx_context *c)
     onnx_give(c, 0, product(c, 0, 2, 1, 3));
 }
 
-/* saturate(round(x / scale) + zero point), in the zero point's type; `scale` is taken into x already. */
+/* saturate(round(x / scale) + zero point), in the zero point's type; x is already divided by `scale`. */
 static void give_quantised(onnx_context *c, onnx_flow x, int zero)
 {
     if (is_number(c, zero)) {
@@ -106,7 +106,7 @@ static void convert_qlinear_matmul(onnx_context *c)
 
 /* ---- convolutions ---- */
 
-/* The weight less its zero points, one or one for each filter, as floats; and the largest sum of magnitudes of a
+/* The weight minus its zero point (scalar or per filter), as floats; and the largest sum of magnitudes of a
  * filter. */
 static onnx_tensor centred_weight(onnx_context *c, int input, int zero, double *largest)
 {
@@ -135,7 +135,7 @@ static onnx_tensor centred_weight(onnx_context *c, int input, int zero, double *
     return result;
 }
 
-/* The upper bits, by which 16 is multiplied, or the lower four. */
+/* The upper bits, which are multiplied by 16, or the lower four. */
 static onnx_tensor bits_of(onnx_context *c, const onnx_tensor *weight, bool upper, double *largest)
 {
     onnx_tensor part = onnx_new_weight(c, ONNX_FLOAT, weight->shape);
@@ -154,7 +154,7 @@ static onnx_tensor bits_of(onnx_context *c, const onnx_tensor *weight, bool uppe
     return part;
 }
 
-/* x times the weight in int32. */
+/* The convolution of x with the weight in int32. */
 static onnx_flow convolution(onnx_context *c, onnx_flow x, int input, int zero)
 {
     double largest = 0, upper = 0, lower = 0;
@@ -175,7 +175,7 @@ static void convert_conv_integer(onnx_context *c)
     onnx_give(c, 0, convolution(c, centred(c, 0, 2), 1, 3));
 }
 
-/* One number, or one for each filter of x, (N, filters, ...). */
+/* A scalar, or one value per filter of x, (N, filters, ...). */
 static onnx_flow of_filters(onnx_context *c, int input, int rank)
 {
     onnx_flow x = onnx_in(c, input);
@@ -185,8 +185,8 @@ static onnx_flow of_filters(onnx_context *c, int input, int rank)
     return onnx_reshape(c, x, shape);
 }
 
-/* The convolution with its bias in float32, where that holds every sum; false: it does not, or the bias is not
- * known. */
+/* The convolution with its bias in float32, if that holds every sum; false if it does not, or the bias is not
+ * constant. */
 static bool convolve_at_once(onnx_context *c, onnx_flow x, onnx_flow *sum)
 {
     double largest = 0, added = 0;
@@ -204,7 +204,7 @@ static bool convolve_at_once(onnx_context *c, onnx_flow x, onnx_flow *sum)
     return true;
 }
 
-/* Sums times x's scale and the weight's over y's, all of which are known: each product and quotient rounded to
+/* Accumulators times x's scale and the weight's over y's, all constant: each product and quotient rounded to
  * float32. */
 static onnx_flow scaled(onnx_context *c, onnx_flow sum, int rank)
 {

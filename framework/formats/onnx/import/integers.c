@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Operators of integers, put together from what layers do with integers exactly: arithmetic of two operands,
- * comparisons, views. Those of a byte go through floats, which hold them exactly (onnx_small_as_float). */
+/* Integer operators, composed of layers that are exact for integers: binary arithmetic, comparisons, views. 8-bit
+ * integers go through floats, which hold them exactly (onnx_small_as_float). */
 #include <string.h>
 
 #include "framework/formats/onnx/import/fold.h"
@@ -32,7 +32,7 @@ onnx_flow onnx_integer_function(onnx_context *c, onnx_flow x)
     return x;
 }
 
-/* One axis folded to one element: halves are put together until there is one left. The order does not matter to
+/* Reduces one axis to one element by combining halves until one is left. The order does not affect the result for
  * integers. */
 static onnx_flow fold_axis(onnx_context *c, onnx_flow x, int axis, const char *function)
 {
@@ -75,7 +75,7 @@ onnx_flow onnx_reduce_integers(onnx_context *c, onnx_flow x, sdlf_reduce_functio
         if (!gone[i] || keep) kept.dim[kept.rank++] = gone[i] ? 1 : x.shape.dim[i];
         if (!gone[i]) continue;
         count *= x.shape.dim[i];
-        if (i == batch) x = onnx_batch_fixed(c, x); /* what is folded is as long as it is now */
+        if (i == batch) x = onnx_batch_fixed(c, x); /* the reduced axis keeps its present length */
         x = fold_axis(c, x, i, functions[function]);
     }
     if (function == SDLF_REDUCE_LAYER_MEAN && count > 1 << 24) onnx_unsupported(c, "a mean of more than 2^24 integers");
@@ -83,8 +83,8 @@ onnx_flow onnx_reduce_integers(onnx_context *c, onnx_flow x, sdlf_reduce_functio
     return onnx_reshape(c, x, kept);
 }
 
-/* Which element of an axis is the largest: where it equals the largest there is, 1, else 0; and of these numbers the
- * first or last largest one. */
+/* First step of argmax: 1 where an element equals the maximum of the axis, else 0; the caller takes the first or last
+ * maximum of these. */
 onnx_flow onnx_equal_to_best(onnx_context *c, onnx_flow x, int axis, bool smallest)
 {
     sdlf_reduce_function function = smallest ? SDLF_REDUCE_LAYER_MIN : SDLF_REDUCE_LAYER_MAX;

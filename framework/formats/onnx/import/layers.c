@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Layers that a node becomes: names, shapes, parameters to be filled; and what a node gives. See import.h. */
+/* Adding the layers of a node: names, shapes, parameters to be filled; and setting a node's outputs. See import.h. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,9 +11,9 @@ static const onnx_flow no_flow = {.node = {-1, 0}, .dtype = SDLF_FLOAT32};
 
 /* ---- names ---- */
 
-enum { MAX_NAME = 96 }; /* with a number behind it, fits in network files */
+enum { MAX_NAME = 96 }; /* with a number appended, it fits in network files */
 
-/* The node's name, or its operator's and position; then "/2", "/3" for its further layers. Unique, and UTF-8. */
+/* The node's name, or its operator's and position; further layers append "/2", "/3". Unique, and UTF-8. */
 static const char *make_name(onnx_context *c)
 {
     char name[MAX_NAME + 32];
@@ -27,7 +27,7 @@ static const char *make_name(onnx_context *c)
     int first = c->name != NULL ? 1 : c->layers + 1;
     for (int number = first;; number++) {
         int tries =
-            number - first + 1; /* many nodes of one name: from then on their positions, or it would take long */
+            number - first + 1; /* many nodes share a name: use their positions instead, as probing would take long */
         if (tries > 8)
             snprintf(name + length, sizeof name - (size_t)length, "/%d/%d", c->position, number);
         else if (number > 1)
@@ -39,7 +39,7 @@ static const char *make_name(onnx_context *c)
 
 /* ---- layers ---- */
 
-enum { MAX_LAYERS = 30000 }; /* as many as network files have */
+enum { MAX_LAYERS = 30000 }; /* the limit of network files */
 
 static onnx_flow add(onnx_context *c, const sdlf_layer_class *type, void *options, const onnx_flow *inputs,
                      int input_count)
@@ -149,7 +149,7 @@ void onnx_give_constant(onnx_context *c, int output, const onnx_tensor *tensor)
     c->output[output]->flow = no_flow;
 }
 
-/* ---- taking in the node behind ---- */
+/* ---- absorbing the next node ---- */
 
 const onnx_tensor *onnx_constant_behind(onnx_context *c, const char *type, const Onnx__NodeProto **node)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Weights that stay in their file until a plan takes them. Of the file nothing is kept but where they are: what it says
- * of the network is in the model by then, and can be as large as the weights of a small one. */
+/* Weights that stay in their file until a plan takes them. Of the parsed file only their locations are kept: its graph
+ * is in the model by then, and can be as large as the weights of a small one. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 typedef struct weights_left {
     onnx_file *file;
     onnx_fill *fill; /* of each parameter */
-    bool *filled;    /* is there one? */
+    bool *filled;    /* whether there is one */
     sdlf_shape *shape;
     void *room;
 } weights_left;
@@ -30,7 +30,7 @@ static bool reads_pieces(const void *self, int parameter)
     return left->filled[parameter] && onnx_fill_is_straight(&left->fill[parameter]);
 }
 
-/* A scale for each unit, or one for all, is shared by all inputs. */
+/* A scale per unit, or a single one, is shared by all inputs. */
 static int64_t shared_scale(const void *self, int parameter)
 {
     const weights_left *left = self;
@@ -72,7 +72,7 @@ static sdlf_status list_fills(const onnx_import *import, weights_left *left)
     return SDLF_OK;
 }
 
-/* Bytes of elements that are not in a file: small constants, and what was worked out from others. */
+/* Bytes of elements that are not in a file: small constants, and folded ones. */
 static size_t bytes_of(const onnx_fill *fill)
 {
     const onnx_tensor *tensor = &fill->tensor;
@@ -80,8 +80,8 @@ static size_t bytes_of(const onnx_fill *fill)
     return (size_t)(tensor->uniform ? 1 : tensor->count) * onnx_type_size(tensor->type);
 }
 
-/* What was read of the file goes, and with it all that was made of it; elements that lie there move. Where these are
- * many, or memory is out, everything stays. */
+/* Frees the parsed file and everything derived from it; elements stored there are moved. If these are many, or memory
+ * is out, everything is kept. */
 static void forget_file(onnx_file *file, const weights_left *left, int count)
 {
     enum { MANY = 1 << 20 };
@@ -120,7 +120,7 @@ sdlf_status onnx_defer_parameters(onnx_import *import)
         close_left(left);
         return status;
     }
-    left->file = import->file; /* from here on it is the model's */
+    left->file = import->file; /* from here on the model owns it */
     forget_file(left->file, left, import->model->parameter_count);
     model_defer_values(import->model, (model_source){.read = read_left,
                                                      .in_pieces = reads_pieces,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* LinearAttention and CausalConvWithState: what decoders have that keep a state of a fixed size. A sequence is
- * unrolled, as recurrent.c does it: some layers for each step. */
+/* LinearAttention and CausalConvWithState: decoder operators with a state of fixed size. A sequence is unrolled, as in
+ * recurrent.c: some layers per time step. */
 #include <math.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@ enum { MOST_STEPS = 1024 };
 
 /* ---- LinearAttention ---- */
 
-/* (N, steps, heads size) as (N, heads, steps, size), or with `upright` as (N, heads, size, steps). */
+/* Splits heads: (N, steps, heads size) to (N, heads, steps, size), or with `upright` to (N, heads, size, steps). */
 static onnx_flow heads_apart(onnx_context *c, int input, int64_t heads, bool upright)
 {
     onnx_flow x = onnx_in(c, input);
@@ -22,16 +22,16 @@ static onnx_flow heads_apart(onnx_context *c, int input, int64_t heads, bool upr
 }
 
 typedef struct linear_attention {
-    onnx_flow q; /* (N, heads, steps, group, size): `group` heads of queries read one state */
+    onnx_flow q; /* (N, heads, steps, group, size): `group` query heads read one state */
     onnx_flow k; /* (N, heads, size, steps) */
     onnx_flow v; /* (N, heads, steps, size of a value) */
     bool decays, corrects, has_state;
-    onnx_flow decay, beta; /* (N, heads, size or 1, steps), exp taken; (N, heads or 1, steps, 1) */
+    onnx_flow decay, beta; /* (N, heads, size or 1, steps), after exp; (N, heads or 1, steps, 1) */
     onnx_flow state;       /* (N, heads, size, size of a value) */
     double scale;
 } linear_attention;
 
-/* state = decay state + k (v - state^T k) beta^T, and what the queries read of it, (N, heads, group, size of a
+/* state = decay state + k (v - state^T k) beta^T, and what the queries read from it, (N, heads, group, size of a
  * value) */
 static onnx_flow step(onnx_context *c, linear_attention *a, int64_t t)
 {
@@ -99,7 +99,7 @@ static void convert_linear_attention(onnx_context *c)
 
 /* ---- CausalConvWithState ---- */
 
-/* A depthwise convolution along time of what has come before and x; and the last that has come, for the next call. */
+/* A depthwise convolution along time of the past state and x; and the last inputs, as the next call's state. */
 static void convert_causal_conv(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The list of the tables of operators, one a family. Whoever includes it defines ONNX_OPERATORS(table) first; a table is
- * declared, and its operators are known, by its line here. No include guard: it is read more than once. */
+/* The list of operator tables, one per family. The includer defines ONNX_OPERATORS(table) first; a line here both
+ * declares a table and registers its operators. No include guard: it is included more than once. */
 ONNX_OPERATORS(onnx_convolution_operators)
 ONNX_OPERATORS(onnx_pooling_operators)
 ONNX_OPERATORS(onnx_product_operators)

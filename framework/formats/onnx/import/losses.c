@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss, as they stand in graphs that were exported for training. */
+/* NegativeLogLikelihoodLoss and SoftmaxCrossEntropyLoss, as found in graphs exported for training. */
 #include <string.h>
 
 #include "framework/formats/onnx/import/compose.h"
 
-/* x with an axis of 1 at place 1. */
+/* x with an axis of 1 inserted at position 1. */
 static onnx_flow with_classes(onnx_context *c, onnx_flow x)
 {
     return onnx_ok(c) && x.shape.rank > 0 ? onnx_split_axis(c, x, 0, x.shape.dim[0]) : x;
 }
 
-/* -w[label] x[label] of scores (N, classes, ...), 0 where the label is to be ignored; and what that is divided by. */
+/* -w[label] x[label] of scores (N, classes, ...), 0 for ignored labels; and the divisor of its sum. */
 static void loss(onnx_context *c, onnx_flow x)
 {
     onnx_word reduction = onnx_text(c, "reduction", "mean");

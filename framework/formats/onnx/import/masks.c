@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Operators whose result, or part of it, lies in a pattern of places that is known: Trilu, EyeLike, OneHot, CumSum,
- * CumProd. */
+/* Operators whose result, or part of it, follows a pattern of positions known during import: Trilu, EyeLike, OneHot,
+ * CumSum, CumProd. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 /* ---- triangles ---- */
 
-/* Of (rows, columns): is column - row on the wanted side of the diagonal k? */
+/* A mask (rows, columns): true if column - row is on the requested side of diagonal k. */
 static onnx_flow triangle(onnx_context *c, int64_t rows, int64_t columns, int64_t k, bool upper)
 {
     onnx_tensor mask = onnx_new_tensor(c, ONNX_BOOL, sdlf_shape(rows, columns));
@@ -19,7 +19,7 @@ static onnx_flow triangle(onnx_context *c, int64_t rows, int64_t columns, int64_
 
 static void convert_trilu(onnx_context *c)
 {
-    if (onnx_is_constant(c, 0) && onnx_known(c, 0)->count == 0) { /* of nothing there are no triangles */
+    if (onnx_is_constant(c, 0) && onnx_known(c, 0)->count == 0) { /* empty: there are no triangles */
         onnx_give_constant(c, 0, onnx_known(c, 0));
         return;
     }
@@ -46,7 +46,7 @@ static void fold_eye_like(onnx_context *c)
     size_t size = onnx_type_size((int)type);
     if (!onnx_ok(c)) return;
     memset((void *)eye.data, 0, (size_t)eye.count * size);
-    int64_t rows = eye.count > 0 ? shape.dim[0] : 0, columns = shape.dim[1]; /* of 2^62 rows without a column none */
+    int64_t rows = eye.count > 0 ? shape.dim[0] : 0, columns = shape.dim[1]; /* 2^62 rows without a column are none */
     bool crosses = k > -rows && k < columns;
     for (int64_t i = crosses && k < 0 ? -k : 0; crosses && i < rows && i + k < columns; i++)
         sdlf_convert(onnx_type_dtype((int)type), (char *)eye.data + (size_t)(i * columns + i + k) * size, SDLF_FLOAT64,
@@ -78,7 +78,7 @@ static void convert_one_hot(onnx_context *c)
 
 /* ---- running sums and products ---- */
 
-/* x shifted along the axis (or back); neutral elements take the places that become free, which may be all. */
+/* x shifted along the axis (or back); vacated positions, possibly all, get the neutral element. */
 static onnx_flow moved(onnx_context *c, onnx_flow x, int axis, int64_t places, bool back, double neutral)
 {
     int64_t length = x.shape.dim[axis];
@@ -86,11 +86,9 @@ static onnx_flow moved(onnx_context *c, onnx_flow x, int axis, int64_t places, b
     return onnx_take(c, x, axis, back ? places : 0, length, 1);
 }
 
-enum {
-    STEPS_KEPT = 1 << 16
-}; /* of a network that is run step after step, whose layers must not follow from a length */
+enum { STEPS_KEPT = 1 << 16 }; /* for a network with states, whose layers must not depend on a length */
 
-/* Sums of 1, 2, 4, 8, ... elements: as many steps as the length has bits, each over all of x. */
+/* Sums of 1, 2, 4, 8, ... elements: one step per bit of the length, each over all of x. */
 static void convert_running(onnx_context *c)
 {
     bool products = strcmp(c->type->type, "CumProd") == 0, back = onnx_flag(c, "reverse", false);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Operators of ai.onnx.ml, which scikit-learn and boosted trees are exported in: scalers, linear models, trees, support
- * vectors. Classes have integers for labels; those that are words are refused. */
+/* Operators of ai.onnx.ml, to which scikit-learn and boosted trees are exported: scalers, linear models, trees, support
+ * vectors. Class labels must be integers; strings are rejected. */
 #include <math.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 enum { MOST_CLASSES = 1 << 16, MOST_ELEMENTS = 1 << 24 };
 
-/* The floats of an attribute as a tensor of that shape, or one number for all; a failure if it has others. */
+/* The floats of an attribute as a tensor of that shape, or a single number for all; fails for any other count. */
 static onnx_tensor reals(onnx_context *c, const char *name, sdlf_shape shape)
 {
     const Onnx__AttributeProto *attribute = onnx_attribute(c, name);
@@ -28,7 +28,7 @@ static onnx_flow reals_as_layer(onnx_context *c, const char *name, sdlf_shape sh
     return onnx_constant_layer(c, &tensor);
 }
 
-/* x (N, features), or (features) as one row, as floats. */
+/* x (N, features), or (features) as one row, converted to float. */
 static onnx_flow rows(onnx_context *c)
 {
     onnx_flow x = onnx_cast(c, onnx_in(c, 0), SDLF_FLOAT32);
@@ -39,7 +39,7 @@ static onnx_flow rows(onnx_context *c)
 
 /* ---- features ---- */
 
-/* As the input was: (features) where it was that. */
+/* Restores the rank of the input: (features) if it had rank 1. */
 static void give_rows(onnx_context *c, onnx_flow y)
 {
     onnx_give(c, 0, onnx_ok(c) && onnx_shape(c, 0).rank == 1 ? onnx_reshape(c, y, onnx_shape(c, 0)) : y);
@@ -67,7 +67,7 @@ static void convert_normalizer(onnx_context *c)
         size = onnx_function(c, SDLF_UNARY_SQRT, onnx_reduce(c, x, SDLF_REDUCE_LAYER_SUM_SQUARES, sdlf_shape(1), true));
     else
         onnx_wrong(c, "attribute 'norm' is '%s'", norm.text);
-    onnx_flow none = onnx_with_number(c, "equal", size, 0); /* a row of zeros stays one */
+    onnx_flow none = onnx_with_number(c, "equal", size, 0); /* a row of zeros is unchanged */
     give_rows(c, onnx_two(c, "div", x, onnx_choose(c, none, onnx_number(c, SDLF_FLOAT32, 1), size)));
 }
 
@@ -129,7 +129,7 @@ static onnx_flow transformed(onnx_context *c, onnx_flow y)
     return y;
 }
 
-/* The labels of that many classes. */
+/* The class labels, at most MOST_CLASSES. */
 static onnx_list labels_of(onnx_context *c, const char *name)
 {
     const Onnx__AttributeProto *attribute = onnx_attribute(c, name);
@@ -139,7 +139,7 @@ static onnx_list labels_of(onnx_context *c, const char *name)
     return onnx_ok(c) ? (onnx_list){attribute->ints, (int)count} : (onnx_list){NULL, 0};
 }
 
-/* Label and scores, (N) and (N, classes): of the greatest score. */
+/* Label and scores, (N) and (N, classes): the label with the highest score. */
 static void give_classes(onnx_context *c, onnx_flow scores, onnx_list labels)
 {
     onnx_flow best = onnx_layer(c, "arg_reduce", &(sdlf_arg_reduce_layer_options){.axis = 1}, &scores, 1);
@@ -196,8 +196,8 @@ static void convert_tree_regressor(onnx_context *c)
     onnx_give(c, 0, transformed(c, with_base(c, y, targets)));
 }
 
-/* Of two classes whose weights are all of the first, which are those of the second then, as onnxruntime has it: the
- * first has what is left of 1 where no weight is negative, else the negative. */
+/* Two classes whose weights are all of the first and then belong to the second, as in onnxruntime: the first gets 1
+ * minus the score if no weight is negative and no LOGISTIC follows, else the negated score. */
 static void give_two_classes(onnx_context *c, onnx_flow score, bool positive, onnx_list labels)
 {
     onnx_word transform = onnx_text(c, "post_transform", "NONE");
@@ -233,7 +233,7 @@ static void convert_tree_classifier(onnx_context *c)
 
 /* ---- support vectors ---- */
 
-/* Of each row with each vector, (N, vectors). */
+/* The kernel function of each row with each vector, (N, vectors). */
 static onnx_flow kernel(onnx_context *c, onnx_flow x, onnx_flow vectors)
 {
     onnx_word type = onnx_text(c, "kernel_type", "LINEAR");
@@ -267,7 +267,7 @@ static void convert_svm_regressor(onnx_context *c)
     if (vectors > 0) {
         y = kernel(c, x, reals_as_layer(c, "support_vectors", sdlf_shape(vectors, features)));
         y = onnx_product(c, y, reals_as_layer(c, "coefficients", sdlf_shape(1, vectors)), true);
-    } else { /* the coefficients are the one vector */
+    } else { /* the coefficients are the single vector */
         y = kernel(c, x, reals_as_layer(c, "coefficients", sdlf_shape(1, features)));
     }
     onnx_give(c, 0, transformed(c, onnx_two(c, "add", y, reals_as_layer(c, "rho", sdlf_shape(1)))));

@@ -5,8 +5,8 @@
 
 #include <sdlf/formats.h>
 
-/* As sdlf_model_from_onnx; `name` stands for the file in messages. External data are looked for in `folder`, and
- * refused if that is NULL. `bytes` are borrowed until it returns: no weights are left in them. */
+/* As sdlf_model_from_onnx; `name` represents the file in messages. External data are looked for in `folder`, and
+ * rejected if that is NULL. `bytes` are borrowed until it returns: no weights are left in them. */
 sdlf_status model_from_onnx_bytes(sdlf_model **model, const void *bytes, size_t size, const char *name,
                                   const char *folder, const sdlf_onnx_options *options);
 

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* Integers of sizes that SDLF has no dtype for: int16 and uint16 are computed in int32, uint32 in int64, which hold
- * them exactly. What an operator makes of them is right where it cannot leave their range, or gives another type; where
- * it could (sums and products wrap around in the standard), it is refused. uint64 has nothing larger. */
+/* Integer types for which SDLF has no dtype: int16 and uint16 are computed in int32, uint32 in int64, which hold them
+ * exactly. An operator is supported if its result cannot leave their range, or has another type; where it could (sums
+ * and products wrap around in the standard), it is rejected. uint64 has no larger type. */
 #include <string.h>
 
 #include "framework/formats/onnx/import/import.h"
 #include "framework/formats/text.h"
 
-/* Elements come out as they went in, or as a bound of their type. */
+/* Results are input elements, or bounds of their type. */
 static const char keep[] =
     " Add BitShift BitwiseAnd BitwiseNot BitwiseOr BitwiseXor Clip Compress Concat DepthToSpace Div Dropout Expand "
     "Flatten Gather GatherElements GatherND Identity Max Min Mod Mul Pad ReduceMax "
     "ReduceMin Relu Reshape ReverseSequence Slice Sub "
     "SpaceToDepth Split Squeeze Tile TopK Transpose Trilu Unsqueeze Where ";
-/* Of these, those that only move elements: floats of 8 and 4 bits, and integers of 4 and 2, are for storing. */
+/* Of these, those that only move elements: floats of 8 and 4 bits, and integers of 4 and 2, are storage types only. */
 static const char move[] =
     " Compress Concat DepthToSpace Expand Flatten Gather GatherElements GatherND Identity Reshape "
     "ReverseSequence Slice SpaceToDepth Split Squeeze Tile Transpose Unsqueeze Where ";
-/* The result is of another type. */
+/* The result has another type. */
 static const char read[] =
     " ArgMax ArgMin BitCast Cast CastLike DequantizeLinear Equal Greater GreaterOrEqual Less LessOrEqual Pow "
     "QuantizeLinear Shape Size ";
@@ -41,7 +41,7 @@ onnx_type onnx_narrow_check(onnx_context *c)
         if (narrow == ONNX_UNDEFINED) continue;
         found = narrow;
         bool stored = onnx_type_is_small_float(narrow) || onnx_type_packed(narrow) > 1;
-        bool base = strcmp(type, "Pow") == 0 && i == 0; /* its result is of that type */
+        bool base = strcmp(type, "Pow") == 0 && i == 0; /* its result has that type */
         if (base || !(text_is_in(stored ? move : keep, type) || text_is_in(stored ? stored_read : read, type)))
             onnx_unsupported(c, "of %s, whose range its result could leave: SDLF has no numbers of that size",
                              onnx_type_name(narrow));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One node of the graph: what it reads, the operator that it is, and layers or constants made of it. */
+/* Conversion of one node: its inputs, its operator, and the resulting layers or constants. */
 #include "framework/formats/onnx/import/import.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@ bool onnx_is_standard(const Onnx__NodeProto *node)
     return node->domain == NULL || node->domain[0] == '\0' || strcmp(node->domain, "ai.onnx") == 0;
 }
 
-/* Everything that the node reads must have been made. `waits`: it has not, because of an earlier failure. */
+/* Collects the node's inputs, which must exist. `waits`: one is missing because of an earlier failure. */
 static sdlf_status gather_inputs(onnx_context *c, bool *waits)
 {
     const Onnx__NodeProto *node = c->node;
@@ -80,7 +80,7 @@ static sdlf_status check_node(const onnx_context *c)
         if (length >= (int)sizeof wanted || strstr(type->attributes, wanted) == NULL)
             return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "attribute '%s' is not supported",
                              name != NULL ? text_show(name).text : "");
-        for (size_t j = 0; j < i; j++) /* names that are known: few */
+        for (size_t j = 0; j < i; j++) /* supported names are few */
             if (strcmp(c->node->attribute[j]->name, name) == 0)
                 return sdlf_fail(SDLF_ERROR_FORMAT, "attribute '%s' is duplicated", name);
         if (c->node->attribute[i]->ref_attr_name != NULL && c->node->attribute[i]->ref_attr_name[0] != '\0')
@@ -91,7 +91,7 @@ static sdlf_status check_node(const onnx_context *c)
 
 static bool all_constant(const onnx_context *c)
 {
-    /* it only moves, or makes a weight; or computes, which is for small constants */
+    /* it only moves data, or produces a weight; or it computes, which is for small constants */
     bool any_size = c->type->fold == c->type->convert || c->type->of_weights;
     for (int i = 0; i < c->input_count; i++) {
         const onnx_value *input = c->input[i];
@@ -102,8 +102,8 @@ static bool all_constant(const onnx_context *c)
     return true;
 }
 
-/* A constant without elements, one in as many samples as the batch has: what is worked out from it has none either, or
- * holds only for a batch of 1. */
+/* An empty constant in as many samples as the batch has: what is computed from it must be empty too, or is valid only
+ * for a batch of 1. */
 static void check_batched(onnx_context *c)
 {
     const onnx_value *from = NULL;
@@ -120,7 +120,7 @@ static void check_batched(onnx_context *c)
     }
 }
 
-/* Fold the node if it can be, else make layers of it. */
+/* Folds the node if possible, otherwise converts it to layers. */
 static sdlf_status convert(onnx_context *c)
 {
     const onnx_operator *type = c->type;
@@ -152,7 +152,7 @@ static bool is_absorbed(const onnx_context *c)
     return c->output_count > 0 && c->output[0] != NULL && c->output[0]->kind != ONNX_UNMADE;
 }
 
-/* Constants that no node reads any more let go what they lie in, and so does what the node has made for itself. */
+/* Releases the memory of constants that have no remaining reader, and of the node's temporaries. */
 static void let_go(onnx_context *c)
 {
     onnx_blocks *blocks = &c->import->file->blocks;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* LayerNormalization, RMSNormalization, MeanVarianceNormalization, InstanceNormalization, GroupNormalization, LRN,
- * LpNormalization. With constant scales and biases they are layers, whose parameters can be trained; with computed ones
- * they are put together from arithmetic. */
+ * LpNormalization. With constant scales and biases they are layers with trainable parameters; with computed ones they
+ * are composed of arithmetic layers. */
 #include <string.h>
 
 #include "framework/formats/onnx/import/fold.h"
 
-/* (x - mean) / sqrt(variance + epsilon) over the axes; the mean of squares is taken of what is left without the mean,
- * so that nothing cancels. */
+/* (x - mean) / sqrt(variance + epsilon) over the axes; the variance is computed from x - mean, to avoid
+ * cancellation. */
 static onnx_flow normalised(onnx_context *c, onnx_flow x, sdlf_shape axes, double epsilon, onnx_flow *mean,
                             onnx_flow *inverse)
 {
@@ -33,20 +33,20 @@ static onnx_flow scaled(onnx_context *c, onnx_flow x, onnx_flow scale, const onn
     return onnx_binary(c, "add", terms);
 }
 
-/* The layer's parameters from constants; a bias may be left out. */
+/* The layer's parameters from constants; a bias may be omitted. */
 static void fill_affine(onnx_context *c, onnx_flow y)
 {
     onnx_fill_scale(c, y, "weight", onnx_known(c, 1), 1);
     onnx_fill_scale(c, y, "bias", onnx_has(c, 2) ? onnx_known(c, 2) : NULL, 0);
 }
 
-/* Is input i left out, or a constant with that many elements? */
+/* True if input i is omitted, or a constant with that many elements. */
 static bool fills(const onnx_context *c, int input, int64_t count)
 {
     return !onnx_has(c, input) || (onnx_is_constant(c, input) && c->input[input]->tensor.count == count);
 }
 
-/* Output 1 or 2 of the layer, in the shape that the standard gives it. */
+/* Output 1 or 2 of the layer, in the standard's shape. */
 static void give_statistic(onnx_context *c, int output, onnx_flow y, sdlf_shape shape)
 {
     if (output < c->output_count && c->output[output] != NULL)
@@ -80,7 +80,7 @@ static void convert_layer_norm(onnx_context *c)
     onnx_give(c, 2, inverse);
 }
 
-/* Input i, one number for each channel, as (C,1,1...). */
+/* Input i, one value per channel, as (C,1,1...). */
 static onnx_flow channels(onnx_context *c, int input, int rank)
 {
     onnx_flow flow = onnx_in(c, input);
@@ -89,7 +89,7 @@ static onnx_flow channels(onnx_context *c, int input, int rank)
     return onnx_reshape(c, flow, shape);
 }
 
-/* A running statistic: momentum of the old one, the rest of the batch's, as (C). */
+/* A running statistic: momentum times the old one, plus the rest times the batch's, as (C). */
 static onnx_flow running(onnx_context *c, onnx_flow old, onnx_flow batch, double momentum)
 {
     onnx_flow terms[] = {onnx_with_number(c, "mul", old, momentum),
@@ -126,7 +126,7 @@ static void convert_group_norm(onnx_context *c)
     int64_t channel_count = x.shape.dim[1];
     sdlf_shape shape = x.shape;
     if (groups && c->opset < 21 &&
-        channel_count % count == 0) { /* one number for each group: as if those were channels */
+        channel_count % count == 0) { /* one value per group: treats the groups as channels */
         x = onnx_reshape(c, x, sdlf_shape(shape.dim[0], count, sdlf_shape_span(shape, 1, shape.rank) / count));
         channel_count = count;
     }
@@ -146,7 +146,7 @@ static void convert_group_norm(onnx_context *c)
     onnx_give(c, 0, scaled(c, y, channels(c, 1, x.shape.rank), &shift));
 }
 
-/* x / sqrt(mean of squares + epsilon) scale, over the axis and those behind it. */
+/* x / sqrt(mean of squares + epsilon) scale, over the axis and all following ones. */
 static void convert_rms_norm(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0), twice[] = {x, x};
@@ -175,7 +175,7 @@ static void convert_mean_variance(onnx_context *c)
     onnx_give(c, 0, normalised(c, x, axes, 1e-9, &mean, &inverse));
 }
 
-/* x over the sum of its magnitudes, or the root of that of its squares, along an axis; 0 stays 0. */
+/* x divided by its L1 or L2 norm along an axis; zeros remain zeros. */
 static void convert_lp_norm(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What a file means that leaves the batch open: it is 1 unless it is set, and a constant may be made for another one. */
+/* Diagnosis for files that leave the batch open: it is 1 unless set, and a constant may have been made for another one. */
 #include "framework/formats/onnx/import/import.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* Operators whose constants are of the batch where they are as large along its axis; those that broadcast count axes from the last one;
- * and those that have places along the axis that an attribute names, or along several. */
+/* Operators whose constants contain the batch if they are longer along its axis; those that broadcast, which align axes
+ * at the last one; and those with indices along the axis of an attribute, or along several axes. */
 static const char sizes[] = " Concat GatherElements Scatter ScatterElements TensorScatter ";
 static const char broadcasting[] = " Add And BitShift BitwiseAnd BitwiseOr BitwiseXor Div Equal Greater GreaterOrEqual "
                                    "Less LessOrEqual Max Mean Min Mod Mul Or PRelu Pow "
@@ -21,17 +21,17 @@ static bool is_one(const onnx_context *c, const char *list)
     return length < (int)sizeof wanted && strstr(list, wanted) != NULL;
 }
 
-/* Has it, on the axis of x that is the batch's, as many as several batches of 1? */
+/* True if the constant has several times the length of x on x's batch axis. */
 static bool holds_more(sdlf_shape constant, sdlf_shape x, int axis, bool from_last)
 {
     int at = from_last ? axis - x.rank + constant.rank : axis;
     if (at < 0 || at >= constant.rank || (!from_last && constant.rank != x.rank)) return false;
     int64_t one = x.dim[axis], all = constant.dim[at];
-    if (from_last && one == 1) return false; /* which broadcasts, so that it is not what failed */
+    if (from_last && one == 1) return false; /* broadcasts, so it is not the cause */
     return one > 0 && all > one && all % one == 0;
 }
 
-/* Do its indices name places along that axis of input 0? */
+/* True if its indices refer to that axis of input 0. */
 static bool picks_along(const onnx_context *c, sdlf_shape x, int axis)
 {
     if (is_one(c, many_places)) return true;

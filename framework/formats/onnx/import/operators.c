@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* All operators, by name and opset. */
+/* The table of all operators, by name and opset. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* MatMulNBits of com.microsoft: a product with weights of 8 or 4 bits, which have a scale and a zero point for each
- * block of inputs. The weights become floats here, and a plan finds the integers again
+/* MatMulNBits of com.microsoft: a product with weights of 8 or 4 bits, with a scale and a zero point per block
+ * of inputs. The weights are dequantised here, and a plan recovers the integers
  * (framework/plan/fuse/weight_only.c). */
 #include "framework/formats/onnx/import/compose.h"
 #include "framework/formats/onnx/import/fold.h"
@@ -8,7 +8,7 @@
 typedef struct packed_weight {
     int64_t inputs, units, bits, block, blocks;
     const uint8_t *data;
-    onnx_numbers scale, zero; /* zero.count 0: none; of uint8, packed as the weights are */
+    onnx_numbers scale, zero; /* zero.count 0: none; for uint8, packed like the weights */
 } packed_weight;
 
 static int unpack(const uint8_t *from, int64_t index, int64_t bits)
@@ -37,7 +37,7 @@ static void expand(const packed_weight *w, float *to)
     }
 }
 
-/* Attributes and inputs, in sizes that go together. */
+/* Reads attributes and inputs, and checks that their sizes are consistent. */
 static bool read_weight(onnx_context *c, packed_weight *w)
 {
     *w = (packed_weight){.inputs = onnx_integer(c, "K", 0),

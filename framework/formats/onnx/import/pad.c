@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pad: with a constant, or with the input's own elements; and CenterCropPad. */
+/* Pad, with a constant or with the input's own elements; and CenterCropPad. */
 #include <math.h>
 #include <string.h>
 
@@ -20,7 +20,7 @@ static bool is_size(int64_t size)
     return size >= -INT32_MAX && size <= INT32_MAX;
 }
 
-/* x, which was padded with zeros, padded with a number that is infinite, or none: the layer takes finite ones. */
+/* Replaces the zeros with which x was padded by an infinite value or NaN: the layer supports only finite ones. */
 static onnx_flow padded_with(onnx_context *c, onnx_flow y, sdlf_shape before, sdlf_shape after, double value)
 {
     sdlf_shape shape = y.shape;
@@ -39,7 +39,7 @@ static onnx_flow padded_with(onnx_context *c, onnx_flow y, sdlf_shape before, sd
     return onnx_choose(c, onnx_constant_layer(c, &inside), y, onnx_number(c, SDLF_FLOAT32, value));
 }
 
-/* Elements that are taken away are not those that an edge, a reflection or a period is made of: they go first. */
+/* Crops negative padding first: cropped elements must not contribute to edges, reflections or periods. */
 static onnx_flow cropped(onnx_context *c, onnx_flow x, sdlf_pad_options *options)
 {
     sdlf_pad_options crop = {.before = {.rank = x.shape.rank}, .after = {.rank = x.shape.rank}};
@@ -87,7 +87,7 @@ static void convert_pad(onnx_context *c)
     onnx_give(c, 0, endless ? padded_with(c, y, options.before, options.after, value) : y);
 }
 
-/* Cut off, or zeros added, on both sides alike; one more behind where that is odd. */
+/* Crops or zero-pads both sides equally; an odd element goes to the end. */
 static void convert_center_crop_pad(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* MaxPool's second output: which element of x the largest of each window is, counted through all of x.
+/* MaxPool's second output: the index of the maximum of each window, counted through all of x.
  *
- * The windows' elements are put side by side, (N,C,K,M) for K elements of a window and M windows; arg_reduce says which
- * of the K it is, the first where several are equal; a table says how far that is from the window's beginning, and a
- * constant where each window begins. Elements of the padding are lower than all others, of which those below -3.3e38
- * count as that.
+ * The windows' elements are concatenated to (N,C,K,M) for K elements of a window and M windows; arg_reduce finds
+ * which of the K is the maximum, the first of equal ones; a table gives its offset from the window's start, and a
+ * constant the start of each window. Padding elements are lower than all others; values below -3.3e38 are treated as
+ * padding.
  *
- * The constant is for the batch that the model is made for: another one does not fit the reshape before it, and is
- * refused. */
+ * The constant is valid for the batch that the model is made for: another one does not match the preceding reshape,
+ * and is rejected. */
 #include "framework/formats/onnx/import/fold.h"
 #include "framework/formats/onnx/import/window.h"
 
@@ -18,7 +18,7 @@ static const double lowest = -3.4e38;
 typedef struct places {
     int rank; /* of the window */
     const onnx_window *window;
-    int first;                                 /* the window's axis that x's axis 2 is */
+    int first;                                 /* the window's axis that corresponds to x's axis 2 */
     int64_t count[ONNX_AXES], step[ONNX_AXES]; /* windows along an axis; elements from one index to the next */
     int64_t elements, windows, channels,
         image; /* of a window; in a channel; channels times batch; elements of a channel */
@@ -48,7 +48,7 @@ static places places_of(onnx_context *c, sdlf_shape x, const onnx_window *window
     return p;
 }
 
-/* Index number `number` of a row-major box. */
+/* Converts a row-major linear index to coordinates. */
 static void unravel(int64_t number, const int64_t *side, int rank, int64_t *index)
 {
     for (int i = rank - 1; i >= 0; i--) {
@@ -81,7 +81,7 @@ static onnx_flow unfold(onnx_context *c, onnx_flow x, const places *p)
     return onnx_ok(c) ? onnx_join(c, part, (int)p->elements, 2) : x;
 }
 
-/* Element k of a window, from its beginning. */
+/* The offset of element k of a window from the window's start. */
 static onnx_flow distances(onnx_context *c, const places *p)
 {
     int64_t table[MOST_ELEMENTS], side[ONNX_AXES], index[ONNX_AXES];
@@ -95,7 +95,7 @@ static onnx_flow distances(onnx_context *c, const places *p)
     return onnx_constant_layer(c, &tensor);
 }
 
-/* Where each window begins, (N C, M); in the padding that may be before element 0. */
+/* The start of each window, (N C, M); in the padding it may be before element 0. */
 static onnx_flow beginnings(onnx_context *c, const places *p)
 {
     onnx_tensor tensor = {.count = 0};

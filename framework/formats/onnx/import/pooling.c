@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* MaxPool, AveragePool and the global average. Over three dimensions both are pooling over height and width, then over
- * the depth: the largest of the largest; and, since padding is left out of the counts along each axis by itself, the
- * mean of means. */
+/* MaxPool, AveragePool and the global average. 3-D pooling is composed of pooling over height and width, then over the
+ * depth: a maximum of maxima; and, since padding is excluded from the counts along each axis independently, a mean of
+ * means. */
 #include <string.h>
 
 #include "framework/formats/onnx/import/fold.h"
@@ -21,7 +21,7 @@ static sdlf_pool2d_options options_of(const onnx_window *window)
     return options;
 }
 
-/* What is done along the depth, as a window over the height. */
+/* The pooling along the depth, as a window over the height. */
 static onnx_window depth_of(const onnx_window *window)
 {
     onnx_window depth = {.size = {1, 1, 1}, .stride = {1, 1, 1}, .dilation = {1, 1, 1}};
@@ -36,7 +36,7 @@ static onnx_window depth_of(const onnx_window *window)
 
 typedef onnx_flow pool(onnx_context *c, onnx_flow image, const onnx_window *window, bool count_padding);
 
-/* A pooling of pictures (N,C,H,W) for x of any rank. */
+/* A pooling of images (N,C,H,W) for x of any rank. */
 static onnx_flow over(onnx_context *c, onnx_flow x, const onnx_window *window, bool count_padding, pool *image)
 {
     if (!onnx_ok(c) || x.shape.rank < 5)
@@ -52,7 +52,7 @@ static onnx_flow over(onnx_context *c, onnx_flow x, const onnx_window *window, b
     return onnx_ok(c) ? onnx_reshape(c, y, sdlf_shape(s.dim[0], s.dim[1], y.shape.dim[2], height, width)) : y;
 }
 
-/* ---- the largest ---- */
+/* ---- maximum ---- */
 
 static onnx_flow max_image(onnx_context *c, onnx_flow image, const onnx_window *window, bool count_padding)
 {
@@ -63,7 +63,7 @@ static onnx_flow max_image(onnx_context *c, onnx_flow image, const onnx_window *
         int from = HEIGHT + i, size = window->size[from];
         bool inside = window->before[from] < size && window->after[from] < size;
         if (window->dilation[from] == 1 || (inside && window->dilation[from] <= image.shape.dim[2 + i])) continue;
-        /* a dilated window may miss the picture, which the layer does not take */
+        /* a dilated window may lie entirely outside the image, which the layer does not support */
         image = onnx_pad_axis(c, image, 2 + i, window->before[from], window->after[from], -3.4e38);
         options.padding[i] = options.padding_extra[i] = 0;
     }
@@ -80,9 +80,9 @@ static void convert_max_pool(onnx_context *c)
         onnx_give(c, 1, onnx_pool_indices(c, numbers, &window, column_major));
 }
 
-/* ---- the mean ---- */
+/* ---- mean ---- */
 
-/* How many elements the windows along an axis cover: those of the input, and if `padding` those of the padding, too. */
+/* The number of elements that each window along an axis covers: of the input, and with `padding` also of padding. */
 static void cover(const onnx_window *window, int axis, int64_t in, bool padding, int64_t windows, double *count)
 {
     int64_t low = padding ? -window->before[axis] : 0;
@@ -96,7 +96,7 @@ static void cover(const onnx_window *window, int axis, int64_t in, bool padding,
     }
 }
 
-/* (N,C,P,Q) of sums, along an axis divided by how many there were of each. */
+/* (N,C,P,Q) sums, divided along an axis by their counts. */
 static onnx_flow divided(onnx_context *c, onnx_flow sum, const double *count, int64_t windows, bool rows)
 {
     onnx_tensor tensor = onnx_new_tensor(c, ONNX_DOUBLE, rows ? sdlf_shape(windows, 1) : sdlf_shape(windows));
@@ -106,7 +106,7 @@ static onnx_flow divided(onnx_context *c, onnx_flow sum, const double *count, in
     return onnx_binary(c, "div", both);
 }
 
-/* The mean over a dilated window, one axis after the other: the sum of one slice for each element of the window. */
+/* The mean over a dilated window, axis by axis: the sum of one slice per element of the window. */
 static onnx_flow dilated_mean(onnx_context *c, onnx_flow image, const onnx_window *window, bool count_padding)
 {
     enum { MOST = 256, MOST_WINDOWS = 1 << 13 };
@@ -141,7 +141,7 @@ static onnx_flow mean_image(onnx_context *c, onnx_flow image, const onnx_window 
         return dilated_mean(c, image, window, count_padding);
     options.count_padding = count_padding;
     if (count_padding && (window->added[HEIGHT] > 0 || window->added[WIDTH] > 0)) {
-        /* padding counts, what rounding up adds to it does not: so the padding becomes part of the image */
+        /* padding counts, but not what ceil_mode adds: so the padding becomes part of the image */
         for (int i = 0; i < 2; i++) {
             int from = HEIGHT + i, added = window->added[from];
             image = onnx_pad_axis(c, image, 2 + i, window->before[from], window->after[from] - added, 0);
@@ -160,7 +160,7 @@ static void convert_average_pool(onnx_context *c)
     onnx_give(c, 0, over(c, x, &window, onnx_flag(c, "count_include_pad", false), mean_image));
 }
 
-/* The root of the sum of powers: of a mean, with zeros in the place of the padding. */
+/* The root of the sum of powers, from a mean pooling with explicit zero padding. */
 static void convert_lp_pool(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0);
@@ -180,7 +180,7 @@ static void convert_lp_pool(onnx_context *c)
     onnx_give(c, 0, p > 1 ? onnx_with_number(c, "pow", y, 1.0 / (double)p) : y);
 }
 
-/* The result of a global pooling, (N,C,1,1), with as many ones as x had dimensions. */
+/* The result of a global pooling, (N,C,1,1), with trailing ones up to x's rank. */
 static onnx_flow as_global(onnx_context *c, onnx_flow y, int rank)
 {
     sdlf_shape shape = {.rank = rank, .dim = {y.shape.dim[0], y.shape.dim[1]}};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Gemm and MatMul. With a constant second factor they are fully connected layers, whose weight can be trained. */
+/* Gemm and MatMul. With a constant second operand they are fully connected layers with a trainable weight. */
 #include "framework/formats/onnx/import/compose.h"
 
-/* One number for each of `units`: what a fully connected layer's bias can be filled from. */
+/* True if it has one value per unit, so that a fully connected layer's bias can be filled from it. */
 static bool is_bias(const onnx_tensor *tensor, int64_t units)
 {
     return tensor->count == units && tensor->shape.rank >= 1 && tensor->shape.dim[tensor->shape.rank - 1] == units;

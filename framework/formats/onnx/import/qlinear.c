@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
 /* QLinearAdd, QLinearMul, QLinearGlobalAveragePool, QGemm: operators of com.microsoft that onnxruntime's quantiser
- * writes beside the standard's. Each is its operator between dequantising and quantising, which a plan makes one of
- * integers where it can. Scales and zero points are numbers that are known. */
+ * emits besides the standard's. Each is its float operator between dequantisation and quantisation, which a plan fuses
+ * to an integer one where possible. Scales and zero points must be constant. */
 #include "framework/formats/onnx/import/compose.h"
 
-/* The zero point, which may be left out; and its type. */
+/* The zero point, which may be omitted; and its type. */
 static double zero_of(onnx_context *c, int input, onnx_type *type)
 {
     *type = onnx_has(c, input) && onnx_ok(c) ? onnx_known(c, input)->type : ONNX_UINT8;
     return onnx_known_number(c, input, 0);
 }
 
-/* Is the scale one that divides? */
+/* The scale, which must be positive and finite. */
 static double scale_of(onnx_context *c, int input)
 {
     double scale = onnx_known_number(c, input, 1);
@@ -65,7 +65,7 @@ static void convert_global_average_pool(onnx_context *c)
     give_quantised(c, onnx_layer(c, "global_avg_pool2d", NULL, &x, 1), 3, 4);
 }
 
-/* Weights or a bias as floats: (q - zero) scale, with one scale and zero for all, or one for each index of the axis. */
+/* Dequantised weights or bias: (q - zero) scale, with a single scale and zero point, or one per index of the axis. */
 static onnx_tensor as_floats(onnx_context *c, int input, const onnx_tensor *scales, const onnx_tensor *zeros, int axis,
                              double more)
 {

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: MIT */
-/* QuantizeLinear and DequantizeLinear of integers of up to two bytes and floats of one: with one scale, one for each
- * index of an axis, or one for each block along an axis. Constants of any integers are worked out at once, so that a
- * weight may be stored quantised. */
+/* QuantizeLinear and DequantizeLinear of integers of up to two bytes and 8-bit floats: with one scale, one per index of
+ * an axis, or one per block along an axis. Constants of any integer type are folded, so that a weight may be stored
+ * quantised. */
 #include <math.h>
 #include <string.h>
 
 #include "framework/formats/onnx/import/window.h"
 #include "framework/formats/onnx/small_floats.h"
 
-/* How scales and zero points lie along x. */
+/* The granularity of scales and zero points along x. */
 typedef struct grain {
-    int axis;       /* -1: one for all */
-    int64_t length; /* indices of the axis that share one: 1, or the size of a block */
+    int axis;       /* -1: per tensor */
+    int64_t length; /* indices of the axis that share a scale: 1, or the block size */
 } grain;
 
 static grain grain_of(onnx_context *c, sdlf_shape x, sdlf_shape scale)
@@ -36,7 +36,7 @@ static grain grain_of(onnx_context *c, sdlf_shape x, sdlf_shape scale)
 
 /* ---- as layers ---- */
 
-/* One number for each block of `length` along an axis, as one for each of `size` indices. */
+/* Expands values per block of `length` indices along an axis to values per index, `size` of them. */
 static onnx_flow repeated(onnx_context *c, onnx_flow flow, int axis, int64_t length, int64_t size)
 {
     sdlf_shape apart = {.rank = flow.shape.rank + 1}, joined = flow.shape;
@@ -66,7 +66,7 @@ static onnx_flow along_axis(onnx_context *c, int input, sdlf_shape x)
     return onnx_reshape(c, flow, shape);
 }
 
-/* The lowest and the highest number of an integer type. */
+/* The smallest and largest number of an integer type. */
 static bool range_of(onnx_type type, double *low, double *high)
 {
     static const struct {
@@ -91,7 +91,7 @@ static bool range_of(onnx_type type, double *low, double *high)
     return false;
 }
 
-/* The type that is quantised to: the zero point's, or the attribute's, or uint8. */
+/* The target type: the zero point's, or the attribute's, or uint8. */
 static onnx_type target_of(onnx_context *c)
 {
     int64_t type = onnx_integer(c, "output_dtype", 0);
@@ -101,7 +101,7 @@ static onnx_type target_of(onnx_context *c)
     return type == 0 ? ONNX_UINT8 : type > 0 && type < ONNX_TYPE_COUNT ? (onnx_type)type : ONNX_UNDEFINED;
 }
 
-/* x divided by the scale, or times it: one number that is known is the layer's. */
+/* x divided by the scale, or times it: a constant scalar becomes the layer's option. */
 static onnx_flow with_scale(onnx_context *c, const char *function, onnx_flow y, sdlf_shape x)
 {
     if (onnx_is_constant(c, 1) && onnx_known(c, 1)->count == 1) {
@@ -112,7 +112,7 @@ static onnx_flow with_scale(onnx_context *c, const char *function, onnx_flow y, 
     return onnx_binary(c, function, operands);
 }
 
-/* y plus or less its zero points, input 2: one number that is known is the layer's. */
+/* y plus or minus its zero points, input 2: a constant scalar becomes the layer's option. */
 static onnx_flow with_zero(onnx_context *c, const char *function, onnx_flow y, sdlf_shape x)
 {
     if (onnx_is_constant(c, 2) && onnx_known(c, 2)->count == 1)
@@ -121,7 +121,7 @@ static onnx_flow with_zero(onnx_context *c, const char *function, onnx_flow y, s
     return onnx_binary(c, function, operands);
 }
 
-/* Zero points of 0 change nothing. */
+/* Zero points that are all 0 can be skipped. */
 static bool is_all_zero(onnx_context *c, int input)
 {
     if (!onnx_is_constant(c, input) || onnx_known(c, input)->count > 4096) return false;
@@ -131,7 +131,7 @@ static bool is_all_zero(onnx_context *c, int input)
     return list.count > 0;
 }
 
-/* A scale of floats, or of integers or of powers of 2 where QuantizeLinear takes such, and as many zero points as it has. */
+/* Checks that the scale is float, or integer or a power of 2 where QuantizeLinear allows it, and the zero point count. */
 static void check_scale(onnx_context *c)
 {
     if (!onnx_ok(c)) return;
@@ -152,7 +152,7 @@ static void convert_quantize(onnx_context *c)
     onnx_flow x = onnx_in(c, 0);
     onnx_type type = target_of(c);
     bool narrow =
-        onnx_type_dtype((int)type) == SDLF_NONE && type != ONNX_UINT32; /* what holds it does not saturate there */
+        onnx_type_dtype((int)type) == SDLF_NONE && type != ONNX_UINT32; /* its computed type does not saturate there */
     double low = 0, high = 0;
     if (!(narrow ? onnx_type_computed((int)type) != SDLF_NONE : type == ONNX_UINT8 || type == ONNX_INT8))
         onnx_unsupported(c, "to %s", onnx_type_name(type));
@@ -187,7 +187,7 @@ static bool is_float(onnx_type type)
     return sdlf_dtype_is_float(onnx_type_dtype(type));
 }
 
-/* Elements first ... of x in `number`, to elements of y. */
+/* Maps elements of x in `number` to elements of y. */
 typedef struct formula {
     const onnx_numbers *scale, *zero; /* zero->count 0: there is none */
     grain grain;
@@ -197,7 +197,7 @@ typedef struct formula {
     double low, high;
 } formula;
 
-/* Which of the scales element `at` has, and how many elements from there on have the same. */
+/* The index of the scale of element `at`, and the number of following elements that share it. */
 static int64_t which_of(const formula *f, int64_t at, int64_t *run)
 {
     *run = INT64_MAX;
@@ -217,7 +217,7 @@ static double quantized(const formula *f, double x, double scale, double zero)
     return isnan(y) ? 0 : y < f->low ? f->low : y > f->high ? f->high : y;
 }
 
-/* Elements `at` ... of x, which become those of y. */
+/* Converts elements `at` ... of x to those of y, in place. */
 static void apply(const formula *f, double *x, int64_t at, int64_t count)
 {
     for (int64_t first = 0, run; first < count; first += run) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Operators that put elements elsewhere: Transpose, Expand, Tile, DepthToSpace, SpaceToDepth; and Cast. Constants are
- * moved at once. */
+/* Operators that move elements: Transpose, Expand, Tile, DepthToSpace, SpaceToDepth; and Cast. Constants are
+ * folded. */
 #include <math.h>
 #include <string.h>
 
@@ -8,7 +8,7 @@
 
 /* ---- Transpose ---- */
 
-/* Does the order only move dimensions of 1, other than the batch, so that the elements stay where they are? */
+/* True if the order only moves dimensions of 1, other than the batch, so that the elements keep their order. */
 static bool is_still(sdlf_shape shape, const int *order, int batch)
 {
     int last = -1;
@@ -143,8 +143,8 @@ static bool is_integer_of(onnx_flow x, sdlf_dtype to)
     return onnx_is_integer(x) && (to == SDLF_INT32 || to == SDLF_INT64 || to == SDLF_UINT8 || to == SDLF_INT8);
 }
 
-/* Integers that become smaller ones, or those of another sign, keep their low bits. The layer cast saturates; products
- * wrap around: what is moved up to the highest bits and down again has the sign of the smaller integer. */
+/* Integers cast to a smaller type, or one of other signedness, keep their low bits. The layer cast saturates, but
+ * products wrap around: shifting up to the highest bits and down again sign-extends the smaller integer. */
 static onnx_flow low_bits(onnx_context *c, onnx_flow x, sdlf_dtype to)
 {
     if (!onnx_ok(c) || sdlf_dtype_size(to) > sdlf_dtype_size(x.dtype) || to == x.dtype) return x;
@@ -152,12 +152,12 @@ static onnx_flow low_bits(onnx_context *c, onnx_flow x, sdlf_dtype to)
     double step = ldexp(1, (int)(8 * (sdlf_dtype_size(x.dtype) - sdlf_dtype_size(to))));
     x = onnx_with_number(c, "div", onnx_with_number(c, "mul", x, step), step);
     if (to != SDLF_UINT8) return x;
-    x = onnx_with_number(c, "add", x, 256); /* the remainder is what it is without the sign */
+    x = onnx_with_number(c, "add", x, 256); /* makes the remainder nonnegative */
     onnx_flow parts[] = {x, onnx_with_number(c, "mul", onnx_with_number(c, "div", x, 256), 256)};
     return onnx_binary(c, "sub", parts);
 }
 
-/* What it is cast to: an attribute, or what input 1 of CastLike is of. */
+/* The target type: an attribute, or the type of CastLike's input 1. */
 static int64_t target_of(onnx_context *c)
 {
     if (strcmp(c->type->type, "CastLike") != 0) return onnx_integer(c, "to", 0);
@@ -166,8 +166,8 @@ static int64_t target_of(onnx_context *c)
     return onnx_has(c, 1) ? onnx_type_of(c->input[1]->flow.dtype) : ONNX_UNDEFINED;
 }
 
-/* Integers, or floats cut off toward zero, as integers of a size that SDLF has not: the low bits, with the sign that
- * these have. */
+/* Integers, or truncated floats, as an integer type that SDLF lacks: the low bits, sign-extended if it is
+ * signed. */
 static onnx_flow wrapped(onnx_context *c, onnx_flow x, onnx_type to)
 {
     int bits = (int)(8 * onnx_type_size((int)to)) / onnx_type_packed((int)to);
@@ -217,7 +217,7 @@ static void convert_cast(onnx_context *c)
     if (narrow && onnx_ok(c) && c->output[0] != NULL) c->output[0]->narrow = (onnx_type)to;
 }
 
-/* The same bits as another type: of constants any, of what is computed integers, whose bits Cast leaves as they are. */
+/* Reinterprets the bits as another type: constants of any type, or computed integers, whose bits Cast preserves. */
 static void convert_bit_cast(onnx_context *c)
 {
     int64_t to = onnx_integer(c, "to", 0);

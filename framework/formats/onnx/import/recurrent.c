@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* LSTM, GRU and RNN. What the layers lstm and gru cannot do (recurrent_layers.c) is unrolled: the products of all inputs
- * with the weights are one, then there are some layers for each step of time. A sequence is as long as its input says
- * when the model is made, at most 1024 steps; rows may end earlier (sequence_lens). */
+/* LSTM, GRU and RNN. Variants that the layers lstm and gru do not support (recurrent_layers.c) are unrolled: one GEMM
+ * of all inputs with the weights, then some layers per time step. The sequence length is that of the input during
+ * import, at most 1024 steps; rows may end earlier (sequence_lens). */
 #include <string.h>
 
 #include "framework/formats/onnx/import/recurrent.h"
@@ -21,11 +21,11 @@ typedef struct cell {
     activation f[3];
     bool has_length;
     onnx_flow length;  /* (N,1) */
-    onnx_flow product; /* x W^T, all its biases added that can be: (steps, N, gates hidden), or axes 0 and 1 swapped */
+    onnx_flow product; /* x W^T plus all biases that can be added: (steps, N, gates hidden), or axes 0 and 1 swapped */
     onnx_flow recurrent; /* R, (gates hidden, hidden) */
     bool reset_last;     /* GRU's linear_before_reset */
     bool has_bias;
-    onnx_flow bias; /* of GRU's hidden gate, (hidden), where it is reset too */
+    onnx_flow bias; /* of GRU's hidden gate, (hidden), if it is reset too */
     bool has_peephole;
     onnx_flow peephole; /* (1, 3 hidden) */
     bool has_h, has_c;
@@ -91,7 +91,7 @@ static onnx_flow activate(onnx_context *c, const cell *k, int which, onnx_flow x
 
 /* ---- inputs ---- */
 
-/* Without axis `axis`, of one element. */
+/* Without axis `axis`, of length 1. */
 static onnx_flow without(onnx_context *c, onnx_flow x, int axis)
 {
     if (!onnx_ok(c)) return x;
@@ -99,7 +99,7 @@ static onnx_flow without(onnx_context *c, onnx_flow x, int axis)
     return onnx_reshape_batch(c, x, sdlf_shape_without(x.shape, axis), batch > axis ? batch - 1 : batch);
 }
 
-/* Of input i the part of the direction, and of its second axis `count` elements from `first` on; 0: all. */
+/* The direction's part of input i, and `count` elements of its second axis from `first` on; 0: all. */
 static onnx_flow part(onnx_context *c, int input, int direction, int64_t first, int64_t count)
 {
     onnx_flow x = onnx_in(c, input);
@@ -131,7 +131,7 @@ static onnx_flow gate(onnx_context *c, const cell *k, onnx_flow gates, int first
     return onnx_take(c, gates, 1, first * k->hidden, count * k->hidden, 1);
 }
 
-/* sum + the peephole's part times the cell's state */
+/* sum + the peephole weights times the cell state */
 static onnx_flow peep(onnx_context *c, const cell *k, onnx_flow sum, int which, onnx_flow state_of_cell)
 {
     if (!k->has_peephole) return sum;
@@ -158,7 +158,7 @@ static void lstm(onnx_context *c, cell *k, onnx_flow x)
     out = gate(c, k, three, 1, 1);
     if (k->has_peephole) out = activate(c, k, 0, peep(c, k, out, 1, next));
     cell free_of_clip = *k;
-    free_of_clip.clip = 0; /* which is of the gates only */
+    free_of_clip.clip = 0; /* which applies to the gates only */
     k->c = next;
     k->h = onnx_two(c, "mul", out, activate(c, &free_of_clip, 2, next));
 }
@@ -205,7 +205,7 @@ static void step(onnx_context *c, cell *k, int64_t t, onnx_flow *y)
     if (k->gates == 3) gru(c, k, x);
     if (k->gates == 1) rnn(c, k, x);
     *y = k->h;
-    if (k->has_length) { /* rows that are over, or not begun from their end, stay as they are */
+    if (k->has_length) { /* rows that have ended, or in reverse not started, keep their state */
         onnx_flow within = onnx_with_number(c, "greater", k->length, (double)t);
         *y = onnx_choose(c, within, k->h, zero);
         k->h = onnx_choose(c, within, k->h, h);

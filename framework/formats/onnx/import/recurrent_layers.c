@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* LSTM and GRU as the layers lstm and gru: with constant weights, the usual activations, and, of GRU, its reset behind the
- * product. Lengths of rows, peepholes, clipping and the last state of LSTM's cells they do not have. */
+/* LSTM and GRU as the layers lstm and gru: with constant weights, the default activations, and for GRU
+ * linear_before_reset. Not supported are row lengths, peepholes, clipping and the last cell state of LSTM. */
 #include <string.h>
 
 #include "framework/formats/onnx/import/recurrent.h"
@@ -22,7 +22,7 @@ static bool has_usual_activations(onnx_context *c, int gates, int directions)
     return true;
 }
 
-/* Is the input a constant, all of whose elements are that number? */
+/* True if the input is a constant whose elements all have that value. */
 static bool is_all(onnx_context *c, int input, double value)
 {
     const onnx_tensor *tensor = onnx_is_constant(c, input) ? onnx_known(c, input) : NULL;
@@ -36,13 +36,13 @@ static bool is_all(onnx_context *c, int input, double value)
     return true;
 }
 
-/* Does the cell start from states that are not 0? */
+/* True if the initial state is not zero. */
 static bool starts_from(onnx_context *c, int input)
 {
     return onnx_has(c, input) && !is_all(c, input, 0);
 }
 
-/* Are the weights as large as they say? */
+/* Checks the shapes of the weights. */
 static bool have_shapes(onnx_context *c, int gates, int directions, int64_t hidden)
 {
     sdlf_shape x = onnx_shape(c, X), w = onnx_shape(c, W), r = onnx_shape(c, R);
@@ -71,7 +71,7 @@ static bool are_layers(onnx_context *c, int gates, int directions, int time)
     return !onnx_has(c, LENGTHS) || is_all(c, LENGTHS, (double)x.shape.dim[time]);
 }
 
-/* One of the directions, (N,T,hidden). */
+/* The layer of one direction, (N,T,hidden). */
 static onnx_flow make_layer(onnx_context *c, onnx_flow x, int gates, int direction, bool batch_first)
 {
     static const int order[2][4] = {{1, 0, 2},

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Operators that fold axes: ReduceSum and its family, ArgMax, ArgMin, and the global poolings that are reductions. */
+/* Operators that reduce axes: ReduceSum and its family, ArgMax, ArgMin, and the global poolings that are reductions. */
 #include <string.h>
 
 #include "framework/formats/onnx/import/fold.h"
@@ -21,7 +21,7 @@ onnx_flow onnx_reduce(onnx_context *c, onnx_flow x, sdlf_reduce_function functio
                       1);
 }
 
-/* Each element by itself, as a sum of one is. */
+/* A reduction over no axes: applied to each element by itself. */
 static onnx_flow unreduced(onnx_context *c, onnx_flow x, sdlf_reduce_function function)
 {
     onnx_flow twice[] = {x, x};
@@ -33,8 +33,8 @@ static onnx_flow unreduced(onnx_context *c, onnx_flow x, sdlf_reduce_function fu
     return plain ? x : onnx_layer(c, "unary", &unary, &x, 1);
 }
 
-/* Axes are an attribute, or an input since opset 18 (ReduceSum: 13). None: all of them, or with noop_with_empty_axes
- * none. */
+/* Axes are an attribute, or an input since opset 18 (ReduceSum: 13). If omitted: all of them, or with
+ * noop_with_empty_axes none. */
 static void convert_reduce(onnx_context *c)
 {
     size_t at = 0;
@@ -84,7 +84,7 @@ static void convert_arg(onnx_context *c)
     onnx_give(c, 0, onnx_layer(c, "arg_reduce", &options, &x, 1));
 }
 
-/* Axes 2 and up. */
+/* The spatial axes, 2 and up. */
 static sdlf_shape spatial(onnx_context *c, sdlf_shape x)
 {
     sdlf_shape axes = SDLF_SCALAR;

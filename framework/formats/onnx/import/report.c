@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Collecting a report while a graph is gone through. Everything in it lives in one arena, which the report owns. */
+/* Collects a report during an import. All of its data is in one arena, which the report owns. */
 #include "framework/formats/onnx/import/report.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "framework/formats/text.h"
 #include "framework/require.h"
 
-/* "" where memory is out, which the arena remembers. */
+/* "" when out of memory, which the arena records. */
 static const char *keep(sdlf_onnx_report *report, const char *text)
 {
     onnx_arena *arena = report->memory;
@@ -113,7 +113,7 @@ sdlf_status onnx_report_node(onnx_import *import, const onnx_context *c, sdlf_st
     return SDLF_OK;
 }
 
-/* The file was opened, or could not be: `status`. It is closed here. */
+/* `status` tells whether the file was opened. It is closed here. */
 static sdlf_status inspect(sdlf_onnx_report **result, onnx_file *file, sdlf_status status,
                            const sdlf_onnx_options *options)
 {
@@ -136,7 +136,7 @@ static sdlf_status inspect(sdlf_onnx_report **result, onnx_file *file, sdlf_stat
         if (status == SDLF_OK && arena->exhausted)
             status = sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", file->path);
     }
-    if (arena != NULL) arena->budget = NULL; /* which goes with the file */
+    if (arena != NULL) arena->budget = NULL; /* which is freed with the file */
     onnx_file_close(file);
     if (status == SDLF_OK) {
         *result = report;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Resize and its forerunner Upsample: one axis after the other, since all their interpolations are separable. */
+/* Resize and its predecessor Upsample: axis by axis, since all their interpolations are separable. */
 #include <math.h>
 #include <string.h>
 
 #include "framework/formats/onnx/import/fold.h"
 
-/* What is the same for all axes. */
+/* Options common to all axes. */
 typedef struct resizing {
     sdlf_resize_options options;
     bool crop, old;
@@ -21,12 +21,12 @@ static int choice(onnx_context *c, const char *attribute, const char *fallback, 
     return 0;
 }
 
-/* Opset 10 and Upsample: coordinates are j / scale; the nearest element is the one below, or above where the axis
+/* Opset 10 and Upsample: coordinates are j / scale; nearest rounds down, or up if the axis
  * shrinks. */
 static resizing read_old(onnx_context *c)
 {
     static const char *const modes[] = {"nearest", "linear", NULL};
-    bool bilinear = strcmp(onnx_text(c, "mode", "nearest").text, "bilinear") == 0; /* what opset 7 may say */
+    bool bilinear = strcmp(onnx_text(c, "mode", "nearest").text, "bilinear") == 0; /* allowed by opset 7 */
     resizing r = {.crop = false, .old = true};
     r.options.mode = bilinear ? SDLF_RESAMPLE_LINEAR : choice(c, "mode", "nearest", modes);
     r.options.coordinates = SDLF_COORDINATES_ASYMMETRIC;
@@ -56,7 +56,7 @@ static resizing read_new(onnx_context *c)
     return r;
 }
 
-/* One axis by `scale` to `size` elements. */
+/* Resizes one axis by `scale` to `size` elements. */
 static onnx_flow resize_axis(onnx_context *c, onnx_flow x, const resizing *r, int axis, double scale, int64_t size,
                              float start, float end)
 {
@@ -76,7 +76,7 @@ static onnx_flow resize_axis(onnx_context *c, onnx_flow x, const resizing *r, in
     return onnx_layer(c, "resize", &options, &x, 1);
 }
 
-/* The axes that scales and sizes are for, in order. */
+/* The axes of scales and sizes, in order. */
 static int read_axes(onnx_context *c, int rank, int *axis)
 {
     onnx_list axes = onnx_integers(c, "axes");
@@ -86,7 +86,7 @@ static int read_axes(onnx_context *c, int rank, int *axis)
     return onnx_ok(c) ? count : 0;
 }
 
-/* One number for each axis; a failure where there are more or fewer. */
+/* Reads one number per axis; fails if there are more or fewer. */
 static bool read_numbers(onnx_context *c, const onnx_tensor *tensor, int count, double *number)
 {
     if (tensor == NULL) return false;
@@ -98,7 +98,7 @@ static bool read_numbers(onnx_context *c, const onnx_tensor *tensor, int count, 
     return true;
 }
 
-/* Sizes say how large each axis is to be; with a policy one scale serves all, the least or the largest of them. */
+/* Computes scales from target sizes; with a policy all axes share one scale, the smallest or the largest of them. */
 static void scales_from_sizes(onnx_context *c, sdlf_shape x, const int *axis, int count, double *scale, double *size)
 {
     static const char *const policies[] = {"stretch", "not_larger", "not_smaller", NULL};

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* RoiAlign: regions of pictures, each read at a lattice of places between their elements. */
+/* RoiAlign: regions of images, each sampled on a grid of positions between elements. */
 #include <string.h>
 
 #include "framework/formats/onnx/import/bilinear.h"
 
 enum { MOST_SIDE = 1 << 12 };
 
-/* Where region r is read along an axis, (R, places). `first`: the column of its lower bound, 0 or 1, two in front of
- * the higher one's. */
+/* The sampling positions of each region along an axis, (R, places). `first`: the column of its lower bound, 0 or 1; the
+ * upper bound's is two further. */
 static onnx_flow places_of(onnx_context *c, onnx_flow regions, int first, double scale, bool half, int64_t count)
 {
     onnx_flow bound[2];

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* ScatterND, ScatterElements, Scatter, TensorScatter and MaxUnpool: rows of a tensor replaced by, or joined with,
- * others at given places.
+/* ScatterND, ScatterElements, Scatter, TensorScatter and MaxUnpool: rows of a tensor replaced by, or combined with,
+ * updates at given indices.
  *
- * For every row there is, it is worked out which update goes there, the last one if there are several. Places that are
- * known when the model is made leave a gather and a choice; of others every row is compared with every update. */
+ * The scatter is inverted: for every row, the update that goes there is determined, the last one if there are several.
+ * With constant indices a gather and a select remain; otherwise every row is compared with every update. */
 #include <math.h>
 #include <string.h>
 
@@ -11,17 +11,17 @@
 
 enum { MOST_PAIRS = 1 << 24 };
 
-/* x is (rows, inner), updates (count, inner): update m goes to the row that place[m] names. */
+/* x is (rows, inner), updates (count, inner): update m goes to row place[m]. */
 typedef struct scattering {
     onnx_flow x, updates;
     int64_t rows, inner, count;
-    onnx_flow place;      /* (count), unless they are known */
-    const int64_t *known; /* the places */
+    onnx_flow place;      /* (count), unless constant */
+    const int64_t *known; /* the constant indices */
 } scattering;
 
-/* ---- which update goes where ---- */
+/* ---- inverting the indices ---- */
 
-/* The number of each row's update and whether it has one, (rows) and (rows,1), from places that are known. */
+/* The index of each row's update and whether it has one, (rows) and (rows,1), from constant indices. */
 static void invert_known(onnx_context *c, const scattering *s, onnx_flow *row, onnx_flow *has)
 {
     onnx_tensor number = onnx_new_tensor(c, ONNX_INT64, sdlf_shape(s->rows));
@@ -48,7 +48,7 @@ static void check_pairs(onnx_context *c, const scattering *s, int64_t each)
                          (long long)s->count, (long long)s->rows, MOST_PAIRS);
 }
 
-/* (rows, count): does the update go to the row? */
+/* (rows, count): true if the update goes to the row. */
 static onnx_flow pairs(onnx_context *c, const scattering *s)
 {
     onnx_flow place = s->place;
@@ -68,9 +68,9 @@ static void invert(onnx_context *c, const scattering *s, onnx_flow *row, onnx_fl
         onnx_cast(c, onnx_with_number(c, "sub", onnx_reshape_batch(c, last, sdlf_shape(s->rows), -1), 1), SDLF_INT64);
 }
 
-/* ---- what becomes of a row ---- */
+/* ---- updating rows ---- */
 
-/* All updates of a row at once, (rows, count, inner), and then with x. */
+/* Reduces all updates of a row, (rows, count, inner), and combines the result with x. */
 static onnx_flow combine(onnx_context *c, const scattering *s, const char *function, sdlf_reduce_function reduction,
                          double neutral)
 {
@@ -105,7 +105,7 @@ static onnx_flow scatter(onnx_context *c, const scattering *s)
     return onnx_choose(c, has, onnx_gather(c, s->updates, row, 0), s->x);
 }
 
-/* x and updates as rows, and the result as x. */
+/* Flattens x and updates to rows, and restores x's shape for the result. */
 static void give_scattered(onnx_context *c, scattering *s, onnx_flow updates)
 {
     onnx_flow x = onnx_in(c, 0);
@@ -119,7 +119,7 @@ static void give_scattered(onnx_context *c, scattering *s, onnx_flow updates)
     onnx_give(c, 0, onnx_reshape_batch(c, scatter(c, s), x.shape, -1));
 }
 
-/* The numbers of input 1, which is known: to be changed by the caller. */
+/* The values of input 1, which is constant; the caller may modify them. */
 static int64_t *known_places(onnx_context *c)
 {
     onnx_numbers numbers = onnx_load_numbers(c, onnx_known(c, 1));
@@ -127,7 +127,7 @@ static int64_t *known_places(onnx_context *c)
     return onnx_ok(c) ? numbers.integer : NULL;
 }
 
-/* An index of a dimension, counted from its end if it is negative; 0 after it was refused. */
+/* An index into a dimension, counted from its end if negative; 0 after a failure. */
 static int64_t checked_index(onnx_context *c, int64_t index, int64_t length)
 {
     if (index >= -length && index < length) return index < 0 ? index + length : index;
@@ -206,7 +206,7 @@ static void convert_scatter_elements(onnx_context *c)
 
 /* ---- TensorScatter ---- */
 
-/* Of each sample the update lies at its own place along the axis. */
+/* Each sample has its own position of the update along the axis. */
 static void convert_tensor_scatter(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0), update = onnx_in(c, 1);
@@ -237,7 +237,7 @@ static void convert_tensor_scatter(onnx_context *c)
 
 /* ---- MaxUnpool ---- */
 
-/* Each element where MaxPool found it, counted through all of its input, and zeros elsewhere. */
+/* Puts each element where MaxPool found it, with indices through all of its input, and zeros elsewhere. */
 static void convert_max_unpool(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0), place = onnx_in(c, 1);

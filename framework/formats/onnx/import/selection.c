@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* NonZero, Compress and Unique: which elements come out depends on what goes in. See dynamic_length.h. */
+/* NonZero, Compress and Unique: the number of selected elements depends on the data. See dynamic_length.h. */
 #include "framework/formats/onnx/import/dynamic_length.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ static void convert_non_zero(onnx_context *c)
 
 /* ---- Compress ---- */
 
-/* Where the condition is true: known when the model is made, or not. */
+/* Selects where the condition is true; it may be constant or computed. */
 static void convert_compress(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0), count;
@@ -56,7 +56,7 @@ static void convert_compress(onnx_context *c)
 
 /* ---- Unique ---- */
 
-/* Of rows (n, inner) each with each, (n, n) bools: is row i equal to row j; does row j come first in order? */
+/* Compares all pairs of rows (n, inner), giving (n, n) bools: row i equals row j; row j sorts before row i. */
 static void compare_rows(onnx_context *c, onnx_flow rows, onnx_flow *equal, onnx_flow *before)
 {
     int64_t count = rows.shape.dim[0], inner = rows.shape.dim[1];
@@ -69,7 +69,7 @@ static void compare_rows(onnx_context *c, onnx_flow rows, onnx_flow *equal, onnx
     }
 }
 
-/* For each i, how many j are so. */
+/* For each i, the number of true j. */
 static onnx_flow how_many(onnx_context *c, onnx_flow is)
 {
     return onnx_reduce(c, onnx_cast(c, is, SDLF_FLOAT32), SDLF_REDUCE_LAYER_SUM, sdlf_shape(1), false);
@@ -93,7 +93,7 @@ static void convert_unique(onnx_context *c)
     compare_rows(c, onnx_reshape_batch(c, onnx_transpose(c, x, order), sdlf_shape(length, inner), -1), &equal, &before);
     onnx_flow earlier = onnx_two(c, "less", onnx_count_up(c, 0, 1, length, 1, 2), onnx_count_up(c, 0, 1, length, 0, 2));
     onnx_flow first = onnx_with_number(c, "equal", how_many(c, onnx_two(c, "and", equal, earlier)), 0);
-    /* the place of each row that is the first of its kind, among these */
+    /* the rank of each first occurrence among the first occurrences */
     onnx_flow place = how_many(c, onnx_two(c, "and", sorted ? before : earlier, onnx_split_axis(c, first, 0, 1)));
     onnx_flow behind = onnx_number(c, SDLF_FLOAT32, (double)length);
     onnx_flow key = onnx_choose(c, first, place, behind);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Operators that leave the elements as they are: Reshape, Flatten, Squeeze, Unsqueeze, Identity. Constants are seen
- * under the new shape where they lie; flows get a reshape layer, which costs nothing. */
+/* Operators that keep the elements: Reshape, Flatten, Squeeze, Unsqueeze, Identity. Constants are viewed in the new
+ * shape without a copy; flows get a reshape layer, which is free. */
 #include <string.h>
 
 #include "framework/formats/onnx/import/fold.h"
 
-/* Output 0 is input 0 under that shape, whose axis `axis` has the batch, if any; or, of a guess, may have it. */
+/* Output 0 is input 0 in that shape, whose axis `axis` has the batch, if any; or, for a guess, may have it. */
 static void give_as(onnx_context *c, sdlf_shape shape, int axis, bool guess)
 {
     if (!onnx_ok(c)) return;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Fourier transforms as products with a matrix of cosines and sines, and the windows that go with them: DFT, STFT,
- * HannWindow, HammingWindow, BlackmanWindow, MelWeightMatrix. */
+/* Fourier transforms as products with a matrix of cosines and sines, and the associated windows: DFT, STFT, HannWindow,
+ * HammingWindow, BlackmanWindow, MelWeightMatrix. */
 #include <math.h>
 #include <string.h>
 
@@ -37,14 +37,14 @@ static void fold_window(onnx_context *c)
 
 /* ---- MelWeightMatrix ---- */
 
-/* The spectrum's bin in which place `i` of that many on the mel scale lies. */
+/* The spectrum bin of point `i` of `places` equally spaced points on the mel scale. */
 static int64_t mel_bin(double low, double high, int64_t places, int64_t i, double length, double rate)
 {
     double mel = low + (high - low) / (double)places * (double)i;
     return onnx_to_integer(floor((length + 1) * 700 * (pow(10, mel / 2595) - 1) / rate));
 }
 
-/* Triangles: each rises from one bin to the next and falls to the one behind that. */
+/* Triangular filters: each rises from one bin to the next and falls to the one after it. */
 static void fold_mel(onnx_context *c)
 {
     double filters = onnx_known_number(c, 0, 0), length = onnx_known_number(c, 1, 0), rate = onnx_known_number(c, 2, 0);
@@ -91,8 +91,8 @@ static onnx_flow waves(onnx_context *c, int64_t length, int64_t outputs, bool si
     return onnx_constant_layer(c, &tensor);
 }
 
-/* x (..., length, 1 or 2), real or with imaginary parts, transformed along the axis before the last; real: (...,
- * outputs, 2). */
+/* Transforms x (..., length, 1 or 2), real or complex, along the second-to-last axis; result (..., outputs,
+ * 2). */
 static onnx_flow transform(onnx_context *c, onnx_flow x, int64_t outputs, bool inverse)
 {
     int last = x.shape.rank - 1;
@@ -115,8 +115,8 @@ static onnx_flow transform(onnx_context *c, onnx_flow x, int64_t outputs, bool i
     return onnx_join(c, parts, 2, last);
 }
 
-/* The real signal of that many elements whose transform begins with x (..., at least half of them, 2); the rest are
- * conjugates. */
+/* The real signal of that many elements from the first half (at least) of its transform, x (..., bins, 2); the other
+ * bins are conjugates. */
 static onnx_flow back_from_half(onnx_context *c, onnx_flow x, int64_t length)
 {
     int last = x.shape.rank - 1;
@@ -129,7 +129,7 @@ static onnx_flow back_from_half(onnx_context *c, onnx_flow x, int64_t length)
     for (int64_t i = 0; i < terms * length && onnx_ok(c); i++) {
         int64_t k = i / length, n = i % length;
         double turn = 2 * pi * (double)(k * n % length) / (double)length;
-        double factor = (k == 0 || 2 * k == length ? 1 : 2) / (double)length; /* it has no other half */
+        double factor = (k == 0 || 2 * k == length ? 1 : 2) / (double)length; /* no conjugate counterpart */
         ((double *)cosines.data)[i] = factor * cos(turn);
         ((double *)sines.data)[i] = factor * sin(turn);
     }
@@ -138,7 +138,7 @@ static onnx_flow back_from_half(onnx_context *c, onnx_flow x, int64_t length)
     return onnx_split_axis(c, y, last - 1, length);
 }
 
-/* x with an axis moved to the place before the last, or back. */
+/* x with an axis swapped with the second-to-last one, or back. */
 static onnx_flow moved(onnx_context *c, onnx_flow x, int axis)
 {
     int order[SDLF_MAX_RANK], place = x.shape.rank - 2;
@@ -174,7 +174,7 @@ static void convert_dft(onnx_context *c)
     onnx_give(c, 0, moved(c, transform(c, moved(c, x, axis), half ? count / 2 + 1 : count, inverse), axis));
 }
 
-/* Frames of the signal, (N, samples, 1 or 2), each times the window. */
+/* Transforms frames of the signal, (N, samples, 1 or 2), each multiplied by the window. */
 static void convert_stft(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0);

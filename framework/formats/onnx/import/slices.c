@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parts of tensors, and tensors of parts: Slice, Split, Concat. Constants are cut and joined at once. */
+/* Slice, Split and Concat. Constants are folded. */
 #include <string.h>
 
 #include "framework/formats/onnx/import/fold.h"
@@ -51,7 +51,7 @@ static void fold_concat(onnx_context *c)
     onnx_give_constant(c, 0, &whole);
 }
 
-/* A part that is one for all samples, beside others that each sample has of its own: repeated for every one. */
+/* Expands a part that is common to all samples, next to batched parts, to every sample. */
 static void spread(onnx_context *c, onnx_flow *part, int count, int axis)
 {
     bool batched = false;
@@ -63,7 +63,7 @@ static void spread(onnx_context *c, onnx_flow *part, int count, int axis)
     }
 }
 
-/* Parts without elements add nothing, and are no layers; of one dimension they stand for those of any shape. */
+/* Empty parts contribute nothing, and become no layers; a 1-D empty part is compatible with any shape. */
 static void convert_concat(onnx_context *c)
 {
     sdlf_shape shape = onnx_shape(c, 0);
@@ -82,7 +82,7 @@ static void convert_concat(onnx_context *c)
 
 /* ---- Slice and Split ---- */
 
-/* One range along each axis of x, all of them normal: start inside, count elements, step not 0. */
+/* One range per axis of x, normalised: start inside, count elements, step not 0. */
 typedef struct ranges {
     int64_t start[SDLF_MAX_RANK], count[SDLF_MAX_RANK], step[SDLF_MAX_RANK];
 } ranges;
@@ -93,7 +93,7 @@ static int batch_axis(onnx_context *c)
     return onnx_is_constant(c, 0) ? -1 : onnx_batch_axis(c, onnx_in(c, 0));
 }
 
-/* `one_sample`: it is of the batch's axis, and says how many there are; then other batches do not fit. */
+/* `one_sample`: the range is along the batch axis and fixes the number of samples; other batches are then rejected. */
 static void give_ranges(onnx_context *c, int output, const ranges *range, bool one_sample)
 {
     sdlf_shape shape = onnx_shape(c, 0), taken = shape;
@@ -101,7 +101,7 @@ static void give_ranges(onnx_context *c, int output, const ranges *range, bool o
     for (int i = 0; i < shape.rank; i++) taken.dim[i] = range->count[i];
     bool kept = onnx_has_trainable_input(c) || onnx_keeps_rows(c);
     if (onnx_is_constant(c, 0) && !(kept && sdlf_shape_count(taken) > 0)) {
-        bool empty = sdlf_shape_count(taken) == 0; /* then nothing is picked, and the steps may be anything */
+        bool empty = sdlf_shape_count(taken) == 0; /* then nothing is selected, and steps are irrelevant */
         onnx_steps(shape, step);
         for (int i = 0; i < shape.rank; i++) {
             first += empty ? 0 : range->start[i] * step[i];
@@ -111,7 +111,7 @@ static void give_ranges(onnx_context *c, int output, const ranges *range, bool o
         onnx_give_constant(c, output, &tensor);
         return;
     }
-    if (onnx_ok(c) && sdlf_shape_count(taken) == 0) { /* of nothing everything is known */
+    if (onnx_ok(c) && sdlf_shape_count(taken) == 0) { /* an empty tensor is always constant */
         const onnx_value *x = c->input[0];
         onnx_type type = x->narrow != ONNX_UNDEFINED ? x->narrow : onnx_type_of(x->flow.dtype);
         bool batched = onnx_batch_axis(c, x->flow) == 0;
@@ -152,7 +152,7 @@ static int64_t clamp(int64_t value, int64_t low, int64_t high)
     return value < low ? low : value > high ? high : value;
 }
 
-/* As numpy slices. */
+/* Sets a range with numpy's slicing rules. */
 static void set_range(ranges *range, int axis, int64_t length, int64_t start, int64_t end, int64_t step)
 {
     const int64_t far = INT32_MAX;

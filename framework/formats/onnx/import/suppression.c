@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* NonMaxSuppression: of boxes that overlap, those with the highest scores. Which boxes overlap too much is worked out
- * for all pairs; then one box after the other is taken, of all classes at once: the best that is left, and those that
- * it suppresses go. */
+/* NonMaxSuppression: of overlapping boxes, keeps those with the highest scores. Overlaps are computed for all pairs;
+ * then boxes are selected one after the other, for all classes in parallel: the best remaining one, which removes those
+ * that it suppresses. */
 #include <math.h>
 #include <string.h>
 
@@ -9,7 +9,7 @@
 
 enum { MOST_PAIRS = 1 << 24, MOST_TURNS = 1024 };
 
-/* The lower and the higher bound of each box along an axis, (N, boxes). */
+/* The lower and upper bound of each box along an axis, (N, boxes). */
 static void bounds_of(onnx_context *c, onnx_flow boxes, int axis, bool center, onnx_flow *low, onnx_flow *high)
 {
     int64_t batch = boxes.shape.dim[0], count = boxes.shape.dim[1];
@@ -34,7 +34,7 @@ static onnx_flow upright(onnx_context *c, onnx_flow x, bool column)
     return onnx_split_axis(c, x, 1, column ? x.shape.dim[1] : 1);
 }
 
-/* (N, boxes, boxes): 1 where the area that both cover is more than that part of what either covers. */
+/* (N, boxes, boxes): 1 where the intersection over union exceeds the threshold. */
 static onnx_flow overlaps(onnx_context *c, onnx_flow boxes, bool center, onnx_flow threshold)
 {
     onnx_flow common = boxes, area = boxes;

@@ -4,8 +4,8 @@
 
 enum { MOST_PAIRS = 1 << 24 };
 
-/* Of integers, which the layer does not order: how many of the row come before each, the first of equal ones first.
- * These numbers, floats that are exact, are ordered instead. */
+/* For integers, which the layer does not sort: the rank of each element in its row, earlier ones first among equals.
+ * These ranks, exact in float, are sorted instead. */
 static onnx_flow ranks(onnx_context *c, onnx_flow x, int axis, bool smallest)
 {
     int64_t length = onnx_ok(c) ? x.shape.dim[axis] : 0, count = onnx_ok(c) ? sdlf_shape_count(x.shape) : 0;
@@ -26,7 +26,7 @@ static void convert_top_k(onnx_context *c)
     onnx_flow x = onnx_in(c, 0);
     int axis = onnx_axis(c, onnx_integer(c, "axis", -1), x.shape.rank);
     double k = c->opset < 10 ? (double)onnx_integer(c, "k", 0) : onnx_known_number(c, 1, 0);
-    (void)onnx_flag(c, "sorted", true); /* sorted they are in any case */
+    (void)onnx_flag(c, "sorted", true); /* always sorted */
     if (onnx_ok(c) && !(k >= 1 && k <= (double)x.shape.dim[axis] && k <= INT32_MAX))
         onnx_wrong(c, "%g of %lld elements are asked for", k, (long long)x.shape.dim[axis]);
     sdlf_top_k_layer_options options = {.k = onnx_ok(c) ? (int)k : 1,

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT */
-/* Which constants of a graph are parameters of the network, that training changes. The format does not say: a file has
- * weights, and constants that belong to an operator's spelling or that an exporter made up.
+/* Decides which constants of a graph are parameters of the network, which training changes. The format does not say: a
+ * file has weights, and constants that are part of an operator's decomposition or added by an exporter.
  *
- * Weights of floats are parameters; numbers are so where they have a name of their own, as exporters give parameters
- * and not the numbers that stand in a program ("val_51", "onnx::Mul_8"). Scales of nothing but 1 and shifts of 0 are
- * made up where they are no weights, have no name of their own, or are in truth the statistics of another node. */
+ * Float weights are parameters; scalars are only if they have a name of their own, as exporters give to parameters, but
+ * not to literals of a program ("val_51", "onnx::Mul_8"). Scales that are all 1 and shifts that are all 0 are
+ * artificial if they are no weights, have no name of their own, or are also the statistics of another node. */
 #include "framework/formats/onnx/import/import.h"
 
 #include <ctype.h>
 #include <string.h>
 
-/* Letters, digits, points and underlines, as a program's variables are named; and not what exporters number. */
+/* True for letters, digits, points and underscores, as in variable names; false for exporters' numbered names. */
 static bool has_own_name(const onnx_tensor *tensor)
 {
     const char *name = tensor->name;
@@ -29,7 +29,7 @@ bool onnx_is_trainable(const onnx_import *import, const onnx_tensor *tensor)
     return tensor->count > 1 || has_own_name(tensor);
 }
 
-/* Is it read as the running mean or variance of a batch normalisation? */
+/* True if it is read as the running mean or variance of a batch normalisation. */
 static bool is_statistic(const onnx_import *import, const onnx_tensor *tensor)
 {
     for (int n = 0; n < import->file->node_count; n++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Ensembles of trees, all at once: every node's comparison is made; a product with a matrix of +1 (the leaf lies where
- * it holds), -1 (where it does not) and 0 counts for each leaf how many on its way hold, less those that should not;
- * the leaf that is reached is the one of which that is the number of those that should; and a product with what leaves
- * weigh gives the sum. */
+/* Tree ensembles, evaluated all at once: all comparisons are computed; a product with a matrix of +1 (the leaf requires
+ * it to hold), -1 (not to hold) and 0 gives for each leaf the number of required comparisons on its path that hold,
+ * minus those that must not; the leaf reached is the one where this equals the number of required ones; and a product
+ * with the leaf weights gives the sum. */
 #include "framework/formats/onnx/import/trees.h"
 
 #include <math.h>
@@ -20,16 +20,16 @@ static const struct {
 typedef struct tree_node {
     int64_t tree, id, feature, yes, no; /* ids */
     float value;
-    int mode; /* of modes; -1: a leaf */
+    int mode; /* index of modes; -1: a leaf */
     bool missing_holds;
-    int number, place; /* of its tree; among that one's comparisons, or leaves */
-    int visited;       /* 1: on the way down; 2: done */
+    int number, place; /* of its tree; among that tree's comparisons, or leaves */
+    int visited;       /* 1: descending; 2: done */
 } tree_node;
 
 typedef struct ensemble {
-    tree_node *node; /* by tree and id */
+    tree_node *node; /* sorted by tree and id */
     int count;
-    int64_t trees, comparisons, leaves; /* of a tree: the most */
+    int64_t trees, comparisons, leaves; /* the maxima per tree */
 } ensemble;
 
 static int compare(const void *a, const void *b)
@@ -45,7 +45,7 @@ static tree_node *find(const ensemble *e, int64_t tree, int64_t id)
     return e->count > 0 ? bsearch(&key, e->node, (size_t)e->count, sizeof key, compare) : NULL;
 }
 
-/* A list of `count` integers under that name; NULL after a failure, or where it is left out and may be. */
+/* A list of `count` integers under that name; NULL after a failure, or if it is omitted and optional. */
 static const int64_t *integers(onnx_context *c, const char *kind, const char *name, int64_t count, bool needed)
 {
     char full[64];
@@ -111,7 +111,7 @@ static void read_nodes(onnx_context *c, ensemble *e, int64_t features)
             onnx_wrong(c, "two nodes are %lld of tree %lld", (long long)e->node[i].id, (long long)e->node[i].tree);
 }
 
-/* Number trees from 0, and comparisons and leaves of each. */
+/* Numbers trees from 0, and the comparisons and leaves of each. */
 static void number(ensemble *e)
 {
     int64_t comparisons = 0, leaves = 0, last = 0;
@@ -126,7 +126,7 @@ static void number(ensemble *e)
         if (comparisons > e->comparisons) e->comparisons = comparisons;
         if (leaves > e->leaves) e->leaves = leaves;
     }
-    if (e->comparisons == 0) e->comparisons = 1; /* trees of a leaf: one that decides nothing */
+    if (e->comparisons == 0) e->comparisons = 1; /* single-leaf trees: one comparison without effect */
 }
 
 /* ---- matrices ---- */
@@ -138,7 +138,7 @@ typedef struct matrices {
     int64_t tree;
 } matrices;
 
-/* The leaf lies under the nodes on `path`, in those where `holds`. */
+/* Writes the leaf's path: +1 for nodes whose comparison must hold, -1 for the others. */
 static void write_leaf(const ensemble *e, matrices *m, const tree_node *leaf, tree_node *const *path, int depth)
 {
     float *way = (float *)m->way.data + m->tree * e->comparisons * e->leaves + leaf->place;
@@ -163,8 +163,8 @@ static void write_node(const ensemble *e, matrices *m, const tree_node *n)
     m->has_missing = m->has_missing || n->missing_holds;
 }
 
-/* Down every way of a tree whose first node is `root`: first where it holds, then where it does not (visited 1, then
- * 2). */
+/* Traverses all paths of the tree with root `root`: first where the comparison holds, then where it does not (visited
+ * 1, then 2). */
 static void walk(onnx_context *c, const ensemble *e, matrices *m, tree_node *root, tree_node **path)
 {
     int depth = 0;
@@ -195,7 +195,7 @@ static onnx_tensor zeros(onnx_context *c, onnx_type type, sdlf_shape shape)
     return tensor;
 }
 
-/* A tree's first node is the one that no other of it leads to. */
+/* The root of a tree is the node that no other one of the tree refers to. */
 static matrices matrices_of(onnx_context *c, const ensemble *e)
 {
     sdlf_shape each = sdlf_shape(e->trees * e->comparisons);

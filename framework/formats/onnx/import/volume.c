@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolutions over three dimensions, as convolutions over two: layers that every calculator has.
+/* 3-D convolutions, composed of 2-D ones: layers that every calculator has.
  *
- * The slices of x (N,C,D,H,W) are stacked into one tall picture, so that one convolution serves all of them. Each slice
- * gets a block of rows: its own, its padding, and as many more as make the next slice begin at a multiple of the
- * stride. What is computed across the border of two blocks is cut off.
+ * The slices of x (N,C,D,H,W) are stacked into one tall image, so that one convolution processes all of them. Each
+ * slice gets a block of rows: its own, its padding, and as many more as make the next slice start at a multiple of the
+ * stride. Outputs across the border of two blocks are discarded.
  *
- *   Conv: along the depth, a window's slices become channels: (N, C KD, D' rows, W) against the weight (K, C KD, R, S),
- *   which is how ONNX's (K,C,KD,R,S) lies in memory anyway.
- *   ConvTranspose: the weight (C,K,KD,R,S) is seen as (C, K KD, R, S). Of each input slice come KD slices for every
- *   filter, and the one for step i is added to the output at depth  stride d + dilation i - padding. */
+ *   Conv: along the depth, a window's slices become channels: (N, C KD, D' rows, W) with the weight (K, C KD, R, S),
+ *   which is the memory layout of ONNX's (K,C,KD,R,S).
+ *   ConvTranspose: the weight (C,K,KD,R,S) is viewed as (C, K KD, R, S). Each input slice yields KD slices per
+ *   filter, and slice i of these is added to the output at depth  stride d + dilation i - padding. */
 #include "framework/formats/onnx/import/fold.h"
 #include "framework/formats/onnx/import/window.h"
 
@@ -22,7 +22,7 @@ static bool is_deep(onnx_context *c, const onnx_window *window)
     return onnx_ok(c);
 }
 
-/* (N,C,...) under a shape with these dimensions behind the batch. */
+/* Reshapes (N,C,...) to these dimensions after the batch. */
 static onnx_flow seen(onnx_context *c, onnx_flow x, int rank, int64_t a, int64_t b, int64_t d, int64_t e, int64_t f)
 {
     sdlf_shape shape = {.rank = rank, .dim = {x.shape.dim[0], a, b, d, e, f}};
@@ -30,7 +30,7 @@ static onnx_flow seen(onnx_context *c, onnx_flow x, int rank, int64_t a, int64_t
     return onnx_reshape(c, x, shape);
 }
 
-/* (N,C,D',rows,W) with D' output slices, a window's slices beside each other as channels: (N, C KD, D' rows, W). */
+/* From (N,C,D',rows,W) with D' output slices, makes a window's slices channels: (N, C KD, D' rows, W). */
 static onnx_flow unfold_depth(onnx_context *c, onnx_flow x, const onnx_window *window, int64_t count)
 {
     onnx_flow part[MOST_SLICES];
@@ -73,7 +73,7 @@ onnx_flow onnx_volume_conv(onnx_context *c, onnx_flow x, const onnx_window *wind
     return onnx_take(c, y, 3, 0, height, 1);
 }
 
-/* One number for each channel of (N,K,D,H,W), added. */
+/* Adds a per-channel bias to (N,K,D,H,W). */
 static onnx_flow with_bias(onnx_context *c, onnx_flow y, const onnx_tensor *bias)
 {
     if (bias == NULL || !onnx_ok(c)) return y;
@@ -83,7 +83,7 @@ static onnx_flow with_bias(onnx_context *c, onnx_flow y, const onnx_tensor *bias
     return onnx_binary(c, "add", terms);
 }
 
-/* Slices (N,K,KD,D,M) where they belong in an output of `depth` slices, added: (N,K,depth,M). */
+/* Adds slices (N,K,KD,D,M) at their positions in an output of `depth` slices: (N,K,depth,M). */
 static onnx_flow add_slices(onnx_context *c, onnx_flow parts, const onnx_window *window, int64_t depth)
 {
     int64_t channels = parts.shape.dim[1], in = parts.shape.dim[3], size = parts.shape.dim[4];
@@ -91,7 +91,7 @@ static onnx_flow add_slices(onnx_context *c, onnx_flow parts, const onnx_window 
     onnx_flow sum = {.node = {-1, 0}};
     for (int i = 0; i < window->size[DEPTH] && onnx_ok(c); i++) {
         int64_t first = (int64_t)i * window->dilation[DEPTH] - window->before[DEPTH];
-        if (first >= depth || first + in * stride <= 0) continue; /* all of it is cut off */
+        if (first >= depth || first + in * stride <= 0) continue; /* entirely cropped */
         onnx_flow part = seen(c, onnx_take(c, parts, 2, i, 1, 1), 5, channels, in, 1, size, 0);
         part = onnx_pad_axis(c, part, 3, 0, stride - 1, 0); /* zeros between the slices */
         part = seen(c, part, 4, channels, in * stride, size, 0, 0);

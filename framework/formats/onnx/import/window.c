@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Geometry of windows. See window.h. */
+/* Window geometry. See window.h. */
 #include "framework/formats/onnx/import/window.h"
 
 #include <string.h>
 
-enum { LIMIT = 65535 }; /* of a side, stride or padding */
+enum { LIMIT = 65535 }; /* of a size, stride or padding */
 
-/* The list attribute `name`, in whose place `fallback` stands for every dimension where it is left out. */
+/* Reads the list attribute `name`; if it is omitted, every dimension gets `fallback`. */
 static void read_list(onnx_context *c, const char *name, int count, int64_t fallback, int64_t least, int64_t *out)
 {
     onnx_list list = onnx_integers(c, name);
@@ -26,7 +26,7 @@ static void read_list(onnx_context *c, const char *name, int count, int64_t fall
     }
 }
 
-/* One dimension: `in` elements, of which the output has as many as the stride goes into it, all padding worked out. */
+/* SAME padding of one dimension: the output has ceil(in / stride) elements. */
 static void pad_to_same(int64_t in, int64_t extent, int64_t stride, bool upper, int64_t *before, int64_t *after)
 {
     int64_t out = (in + stride - 1) / stride, total = (out - 1) * stride + extent - in;
@@ -35,8 +35,8 @@ static void pad_to_same(int64_t in, int64_t extent, int64_t stride, bool upper, 
     *after = total - *before;
 }
 
-/* How much farther the last window reaches when the number of windows is rounded up; those that would begin behind the
- * input and the padding before it are left out. A single window may be larger than all there is. */
+/* How much further the last window extends if the number of windows is rounded up; windows that would start after the
+ * input and the padding before it are omitted. A single window may be larger than the padded input. */
 static int64_t ceil_padding(int64_t in, int64_t extent, int64_t stride, int64_t before, int64_t after)
 {
     int64_t room = in + before + after - extent;
