@@ -50,6 +50,16 @@ bool layout_is_preferred(const sdlf_plan *plan, const plan_step *step)
     return sdlf_calculator_likes_channels_last(step->calculator, &asked);
 }
 
+/* True if a single operation repays the conversion of its input and output: in host memory, where a conversion is a copy
+ * without a kernel launch, and if it performs enough FLOPs for each converted element. */
+static bool repays_conversions(const plan_step *step)
+{
+    enum { FLOPS_OF_AN_ELEMENT = 8 };
+    const sdlf_operation *op = &step->operation;
+    double elements = (double)(sdlf_tensor_count(&op->in[0]) + sdlf_tensor_count(&op->out[0]));
+    return sdlf_calculator_is_on_host(step->calculator) && (double)step->cost.flops >= FLOPS_OF_AN_ELEMENT * elements;
+}
+
 static void count_step(const sdlf_plan *plan, layout_votes *votes, const plan_step *step)
 {
     const sdlf_operation *op = &step->operation;
@@ -57,6 +67,7 @@ static void count_step(const sdlf_plan *plan, layout_votes *votes, const plan_st
     sdlf_operation nhwc = sdlf_operation_channels_last(op);
     bool likes = layout_is_preferred(plan, step);
     votes->preferring += likes;
+    votes->repaying |= likes && repays_conversions(step);
     if (!slot->channels_last || !slot->likes_channels_last || !sdlf_calculator_supports(step->calculator, &nhwc))
         return;
     votes->flops_asked += (double)step->cost.flops;
@@ -109,13 +120,13 @@ sdlf_status layout_count_votes(const sdlf_plan *plan, layout_votes **votes)
 bool layout_uses_nhwc(const layout_votes *votes, const sdlf_calculator *calculator)
 {
     while (votes->calculator != NULL && votes->calculator != calculator) votes++;
-    return votes->preferring > 1;
+    return votes->preferring > 1 || votes->repaying;
 }
 
 bool layout_uses_nhwc_everywhere(const layout_votes *votes, const sdlf_calculator *calculator)
 {
     while (votes->calculator != NULL && votes->calculator != calculator) votes++;
-    return votes->preferring > 1 && 2 * votes->flops_preferring >= votes->flops_asked;
+    return (votes->preferring > 1 || votes->repaying) && 2 * votes->flops_preferring >= votes->flops_asked;
 }
 
 sdlf_dtype layout_storage(const layout_votes *votes)

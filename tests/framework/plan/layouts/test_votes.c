@@ -94,6 +94,26 @@ static void each_calculator_decides_for_itself(void)
     count_turned((int[]){2, 64, 64}, 3, 2, 0, 0);                /* one on each */
 }
 
+/* In host memory a single convolution is channels last if it computes enough for each element that is converted. */
+static void one_convolution_repays_conversions_on_the_host(void)
+{
+    static const int filters[] = {32, 1};
+    for (int i = 0; i < 2; i++) {
+        sdlf_calculator *cpu = NULL;
+        sdlf_plan *plan = NULL;
+        sdlf_model *net = sdlf_model_create("single");
+        sdlf_node x = sdlf_input(net, "image", SDLF_FLOAT32, sdlf_shape(32, SIDE, SIDE));
+        sdlf_output(net, "last", conv(net, x, "c", filters[i], filters[i] == 1 ? 1 : 3, 1));
+        CHECK_OK(sdlf_model_build(net, 1));
+        CHECK_OK(sdlf_calculator_open(&cpu, "cpu", NULL));
+        if (CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = 1, .forward = cpu})))
+            CHECK_EQUAL(count_kind(plan, SDLF_CONV2D_FORWARD, true), filters[i] > 1);
+        sdlf_plan_free(plan);
+        sdlf_model_free(net);
+        sdlf_calculator_close(cpu);
+    }
+}
+
 /* ---- convolution and pooling that became neighbours ---- */
 
 static bool takes_last_alone(const sdlf_calculator *calculator, const sdlf_operation *operation)
@@ -243,6 +263,7 @@ int main(void)
 {
     RUN(most_of_the_work_decides_for_all);
     RUN(each_calculator_decides_for_itself);
+    RUN(one_convolution_repays_conversions_on_the_host);
     RUN(pooling_follows_into_the_convolution);
     RUN(mixed_kernels_turn_by_themselves);
     RUN(what_contracts_keep_alike_stays_alike);
