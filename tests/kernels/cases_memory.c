@@ -41,6 +41,11 @@ static void strided_copies(kernel_sink *sink, sdlf_dtype from, sdlf_dtype to)
     sdlf_tensor pixels = kernel_tensor(from, sdlf_shape(2, 3, 4, 5)); /* channels last */
     sdlf_tensor turned = sdlf_tensor_transpose(sdlf_tensor_transpose(pixels, 1, 3), 1, 2);
     emit_copy(sink, "channels last", turned, kernel_tensor(to, turned.shape));
+    sdlf_tensor pairs = sdlf_tensor_transpose(kernel_tensor(from, sdlf_shape(3, 2, 19, 2, 21, 2)), 1, 2);
+    sdlf_tensor depth = kernel_tensor(to, sdlf_shape(2, 2, 3, 2, 19, 21)); /* as space to depth, with short rows */
+    for (int axis = 0; axis < 2; axis++) depth = sdlf_tensor_transpose(depth, axis, axis + 2);
+    emit_copy(sink, "of pairs", pairs, kernel_tensor(to, pairs.shape));
+    emit_copy(sink, "into planes of pairs", kernel_tensor(from, depth.shape), depth);
     sdlf_tensor planes = sdlf_tensor_transpose(kernel_tensor(from, sdlf_shape(2, 3, 1500)), 1, 2);
     emit_copy(sink, "a few planes", planes, kernel_tensor(to, planes.shape));
     emit_copy(sink, "padding inside", kernel_tensor(from, sdlf_shape(2, 3, 3)),
