@@ -18,66 +18,129 @@ typedef struct integers {
     int64_t step[2], number;
 } integers;
 
-static void load(int64_t *wide, const integers *all, int operand, int64_t offset, int64_t count)
+/* `dtype` and `step` are constants after inlining. */
+static inline __attribute__((always_inline)) void widen(int64_t *wide, const char *from, const sdlf_dtype dtype,
+                                                        int64_t step, int64_t count)
 {
-    const char *from = all->in[operand];
-    int64_t step = all->step[operand];
     for (int64_t i = 0; i < count; i++) {
-        int64_t at = offset + i * step;
-        switch (from ? all->from : SDLF_NONE) {
-        case SDLF_NONE: wide[i] = all->number; break;
-        case SDLF_INT64: wide[i] = ((const int64_t *)from)[at]; break;
-        case SDLF_INT32: wide[i] = ((const int32_t *)from)[at]; break;
-        case SDLF_INT8: wide[i] = ((const int8_t *)from)[at]; break;
-        default: wide[i] = ((const uint8_t *)from)[at]; break;
+        switch (dtype) {
+        case SDLF_INT64: wide[i] = ((const int64_t *)from)[i * step]; break;
+        case SDLF_INT32: wide[i] = ((const int32_t *)from)[i * step]; break;
+        case SDLF_INT8: wide[i] = ((const int8_t *)from)[i * step]; break;
+        default: wide[i] = ((const uint8_t *)from)[i * step]; break;
         }
     }
 }
 
-static void compute(int64_t *y, const int64_t *a, const int64_t *b, int64_t count, sdlf_binary_function function)
+static inline __attribute__((always_inline)) void widen_type(int64_t *wide, const char *from, sdlf_dtype dtype,
+                                                             int64_t step, int64_t count)
 {
-    for (int64_t i = 0; i < count; i++) {
-        switch (function) {
-        case SDLF_BINARY_ADD: y[i] = (int64_t)((uint64_t)a[i] + (uint64_t)b[i]); break;
-        case SDLF_BINARY_SUBTRACT: y[i] = (int64_t)((uint64_t)a[i] - (uint64_t)b[i]); break;
-        case SDLF_BINARY_MULTIPLY: y[i] = (int64_t)((uint64_t)a[i] * (uint64_t)b[i]); break;
-        case SDLF_BINARY_DIVIDE: y[i] = b[i] == 0 ? 0 : b[i] == -1 ? (int64_t) - (uint64_t)a[i] : a[i] / b[i]; break;
-        case SDLF_BINARY_POWER: y[i] = sdlf_integer_power(a[i], b[i]); break;
-        case SDLF_BINARY_MINIMUM: y[i] = a[i] < b[i] ? a[i] : b[i]; break;
-        case SDLF_BINARY_MAXIMUM: y[i] = a[i] > b[i] ? a[i] : b[i]; break;
-        case SDLF_BINARY_REMAINDER: y[i] = sdlf_integer_remainder(a[i], b[i]); break;
-        case SDLF_BINARY_MODULO: y[i] = sdlf_integer_modulo(a[i], b[i]); break;
-        case SDLF_BINARY_BIT_AND: y[i] = a[i] & b[i]; break;
-        case SDLF_BINARY_BIT_OR: y[i] = a[i] | b[i]; break;
-        case SDLF_BINARY_BIT_XOR: y[i] = a[i] ^ b[i]; break;
-        case SDLF_BINARY_SHIFT_LEFT: y[i] = sdlf_integer_shift_left(a[i], b[i]); break;
-        case SDLF_BINARY_SHIFT_RIGHT: y[i] = sdlf_integer_shift_right(a[i], b[i]); break;
-        case SDLF_BINARY_EQUAL: y[i] = a[i] == b[i]; break;
-        case SDLF_BINARY_LESS: y[i] = a[i] < b[i]; break;
-        case SDLF_BINARY_LESS_EQUAL: y[i] = a[i] <= b[i]; break;
-        case SDLF_BINARY_AND: y[i] = a[i] && b[i]; break;
-        case SDLF_BINARY_OR: y[i] = a[i] || b[i]; break;
-        default: y[i] = a[i] != b[i]; break;
-        }
+    switch (dtype) {
+    case SDLF_INT64: widen(wide, from, SDLF_INT64, step, count); break;
+    case SDLF_INT32: widen(wide, from, SDLF_INT32, step, count); break;
+    case SDLF_INT8: widen(wide, from, SDLF_INT8, step, count); break;
+    default: widen(wide, from, SDLF_UINT8, step, count); break;
+    }
+}
+
+static void load(int64_t *wide, const integers *all, int operand, int64_t offset, int64_t count)
+{
+    const char *from = all->in[operand];
+    if (from == NULL) {
+        for (int64_t i = 0; i < count; i++) wide[i] = all->number;
+        return;
+    }
+    from += offset * (int64_t)sdlf_dtype_size(all->from);
+    if (all->step[operand] == 1) {
+        widen_type(wide, from, all->from, 1, count);
+    } else {
+        widen_type(wide, from, all->from, all->step[operand], count);
+    }
+}
+
+static inline __attribute__((always_inline)) int64_t apply(int64_t a, int64_t b, const sdlf_binary_function function)
+{
+    switch (function) {
+    case SDLF_BINARY_ADD: return (int64_t)((uint64_t)a + (uint64_t)b);
+    case SDLF_BINARY_SUBTRACT: return (int64_t)((uint64_t)a - (uint64_t)b);
+    case SDLF_BINARY_MULTIPLY: return (int64_t)((uint64_t)a * (uint64_t)b);
+    case SDLF_BINARY_DIVIDE: return b == 0 ? 0 : b == -1 ? (int64_t) - (uint64_t)a : a / b;
+    case SDLF_BINARY_POWER: return sdlf_integer_power(a, b);
+    case SDLF_BINARY_MINIMUM: return a < b ? a : b;
+    case SDLF_BINARY_MAXIMUM: return a > b ? a : b;
+    case SDLF_BINARY_REMAINDER: return sdlf_integer_remainder(a, b);
+    case SDLF_BINARY_MODULO: return sdlf_integer_modulo(a, b);
+    case SDLF_BINARY_BIT_AND: return a & b;
+    case SDLF_BINARY_BIT_OR: return a | b;
+    case SDLF_BINARY_BIT_XOR: return a ^ b;
+    case SDLF_BINARY_SHIFT_LEFT: return sdlf_integer_shift_left(a, b);
+    case SDLF_BINARY_SHIFT_RIGHT: return sdlf_integer_shift_right(a, b);
+    case SDLF_BINARY_EQUAL: return a == b;
+    case SDLF_BINARY_LESS: return a < b;
+    case SDLF_BINARY_LESS_EQUAL: return a <= b;
+    case SDLF_BINARY_AND: return a && b;
+    case SDLF_BINARY_OR: return a || b;
+    default: return a != b;
+    }
+}
+
+/* a = function(a, b). The functions of index arithmetic have loops of their own, which are vectorised. */
+static void compute(int64_t *restrict a, const int64_t *restrict b, int64_t count, sdlf_binary_function function)
+{
+    switch (function) {
+    case SDLF_BINARY_ADD:
+        for (int64_t i = 0; i < count; i++) a[i] = apply(a[i], b[i], SDLF_BINARY_ADD);
+        break;
+    case SDLF_BINARY_SUBTRACT:
+        for (int64_t i = 0; i < count; i++) a[i] = apply(a[i], b[i], SDLF_BINARY_SUBTRACT);
+        break;
+    case SDLF_BINARY_MULTIPLY:
+        for (int64_t i = 0; i < count; i++) a[i] = apply(a[i], b[i], SDLF_BINARY_MULTIPLY);
+        break;
+    case SDLF_BINARY_EQUAL:
+        for (int64_t i = 0; i < count; i++) a[i] = apply(a[i], b[i], SDLF_BINARY_EQUAL);
+        break;
+    case SDLF_BINARY_LESS:
+        for (int64_t i = 0; i < count; i++) a[i] = apply(a[i], b[i], SDLF_BINARY_LESS);
+        break;
+    case SDLF_BINARY_LESS_EQUAL:
+        for (int64_t i = 0; i < count; i++) a[i] = apply(a[i], b[i], SDLF_BINARY_LESS_EQUAL);
+        break;
+    case SDLF_BINARY_AND:
+        for (int64_t i = 0; i < count; i++) a[i] = apply(a[i], b[i], SDLF_BINARY_AND);
+        break;
+    case SDLF_BINARY_OR:
+        for (int64_t i = 0; i < count; i++) a[i] = apply(a[i], b[i], SDLF_BINARY_OR);
+        break;
+    default:
+        for (int64_t i = 0; i < count; i++) a[i] = apply(a[i], b[i], function);
+        break;
+    }
+}
+
+static void store(const integers *all, int64_t at, const int64_t *y, int64_t count)
+{
+    switch (all->to) {
+    case SDLF_INT64: memcpy((int64_t *)all->out + at, y, (size_t)count * sizeof *y); break;
+    case SDLF_INT32:
+        for (int64_t i = 0; i < count; i++) ((uint32_t *)all->out)[at + i] = (uint32_t)y[i];
+        break;
+    default:
+        for (int64_t i = 0; i < count; i++) ((uint8_t *)all->out)[at + i] = (uint8_t)y[i];
+        break;
     }
 }
 
 static void integers_row(const void *context, const int64_t *offset, int64_t count)
 {
     const integers *all = context;
-    int64_t a[BLOCK], b[BLOCK], y[BLOCK];
+    int64_t a[BLOCK], b[BLOCK];
     for (int64_t first = 0; first < count; first += BLOCK) {
         int64_t some = cpu_min(BLOCK, count - first), at = offset[0] + first;
         load(a, all, 0, offset[1] + first * all->step[0], some);
         load(b, all, 1, offset[2] + first * all->step[1], some);
-        compute(y, a, b, some, all->function);
-        for (int64_t i = 0; i < some; i++) {
-            switch (all->to) {
-            case SDLF_INT64: ((int64_t *)all->out)[at + i] = y[i]; break;
-            case SDLF_INT32: ((uint32_t *)all->out)[at + i] = (uint32_t)y[i]; break;
-            default: ((uint8_t *)all->out)[at + i] = (uint8_t)y[i]; break;
-            }
-        }
+        compute(a, b, some, all->function);
+        store(all, at, a, some);
     }
 }
 
@@ -107,6 +170,26 @@ typedef struct selection {
     int64_t step[3], size;
 } selection;
 
+/* 4-byte elements: both values are loaded and one is stored, without a branch, so that the loop is vectorised. Strides are in bytes. */
+static inline __attribute__((always_inline)) void select_elements(char *restrict y, const uint8_t *condition,
+                                                                  int64_t c_step, const char *a, int64_t a_step,
+                                                                  const char *b, int64_t b_step, const size_t size,
+                                                                  int64_t count)
+{
+    for (int64_t i = 0; i < count; i++) {
+        bool first = condition[i * c_step] != 0;
+        if (size == 4) {
+            uint32_t one, other;
+            memcpy(&one, a + i * a_step, 4);
+            memcpy(&other, b + i * b_step, 4);
+            one = first ? one : other;
+            memcpy(y + i * 4, &one, 4);
+        } else {
+            memcpy(y + i * (int64_t)size, first ? a + i * a_step : b + i * b_step, size);
+        }
+    }
+}
+
 static void select_row(const void *context, const int64_t *offset, int64_t count)
 {
     const selection *all = context;
@@ -116,14 +199,28 @@ static void select_row(const void *context, const int64_t *offset, int64_t count
     const char *b = all->in[1] ? all->in[1] + offset[3] * all->size : zero;
     int64_t a_step = all->in[0] ? all->step[1] * all->size : 0, b_step = all->in[1] ? all->step[2] * all->size : 0;
     char *y = all->out + offset[0] * all->size;
-    for (int64_t i = 0; i < count; i++) {
-        const char *from = condition[i * all->step[0]] ? a + i * a_step : b + i * b_step;
-        switch (all->size) {
-        case 1: y[i] = *from; break;
-        case 4: memcpy(y + i * 4, from, 4); break;
-        case 8: memcpy(y + i * 8, from, 8); break;
-        default: memcpy(y + i * all->size, from, (size_t)all->size); break;
-        }
+    if (all->step[0] == 0) { /* one condition for the whole row */
+        const char *from = *condition ? a : b;
+        int64_t step = *condition ? a_step : b_step, size = all->size;
+        if (step == size) memcpy(y, from, (size_t)(count * size));
+        for (int64_t i = 0; step != size && i < count; i++) memcpy(y + i * size, from + i * step, (size_t)size);
+        return;
+    }
+    bool dense = all->step[0] == 1 && all->size == 4;
+    if (dense && a_step == 4 && b_step == 4) {
+        select_elements(y, condition, 1, a, 4, b, 4, 4, count);
+    } else if (dense && a_step == 4 && b_step == 0) {
+        select_elements(y, condition, 1, a, 4, b, 0, 4, count);
+    } else if (dense && a_step == 0 && b_step == 4) {
+        select_elements(y, condition, 1, a, 0, b, 4, 4, count);
+    } else if (dense && a_step == 0 && b_step == 0) {
+        select_elements(y, condition, 1, a, 0, b, 0, 4, count);
+    } else if (all->size == 8) {
+        select_elements(y, condition, all->step[0], a, a_step, b, b_step, 8, count);
+    } else if (all->size == 1) {
+        select_elements(y, condition, all->step[0], a, a_step, b, b_step, 1, count);
+    } else {
+        select_elements(y, condition, all->step[0], a, a_step, b, b_step, (size_t)all->size, count);
     }
 }
 

@@ -22,18 +22,39 @@ int64_t cpu_index_target(const sdlf_tensor *index, int64_t m, int64_t length)
     return target >= 0 && target < length ? target : -1;
 }
 
+/* Rows first .. last - 1 of y. `row`, their size in bytes, and `wide`, for 64-bit indices, are constants for rows of one float32 element. */
+static inline __attribute__((always_inline)) void gather_some(const gathering *g, int64_t first, int64_t last,
+                                                              const int64_t row, const bool wide)
+{
+    const void *index = g->index->data;
+    int64_t at = first % g->indices, length = g->length;
+    const char *x = g->x + first / g->indices * length * row;
+    for (int64_t i = first; i < last; i++) {
+        int64_t from = wide ? ((const int64_t *)index)[at] : ((const int32_t *)index)[at];
+        if (from < 0) from += length;
+        if ((uint64_t)from < (uint64_t)length) {
+            memcpy(g->y + i * row, x + from * row, (size_t)row);
+        } else {
+            memset(g->y + i * row, 0, (size_t)row);
+        }
+        if (++at < g->indices) continue;
+        at = 0;
+        x += length * row;
+    }
+}
+
 static void gather_rows(void *context, int64_t task, int thread)
 {
     const gathering *g = context;
-    int64_t last = cpu_min((task + 1) * g->rows_per_task, g->rows);
+    int64_t first = task * g->rows_per_task, last = cpu_min(first + g->rows_per_task, g->rows);
+    bool wide = g->index->dtype != SDLF_INT32;
     (void)thread;
-    for (int64_t row = task * g->rows_per_task; row < last; row++) {
-        int64_t from = cpu_index_target(g->index, row % g->indices, g->length);
-        if (from < 0) {
-            memset(g->y + row * g->row, 0, (size_t)g->row);
-        } else {
-            memcpy(g->y + row * g->row, g->x + (row / g->indices * g->length + from) * g->row, (size_t)g->row);
-        }
+    if (g->row == 4 && wide) {
+        gather_some(g, first, last, 4, true);
+    } else if (g->row == 4) {
+        gather_some(g, first, last, 4, false);
+    } else {
+        gather_some(g, first, last, g->row, wide);
     }
 }
 
