@@ -118,8 +118,43 @@ static inline __attribute__((always_inline)) vector exponential_lanes(vector x)
     return p * (vector)(((lanes_mask)shifted << 23) + (127 << 23));
 }
 
-/* log(x) for a positive, finite and normal x: x = m 2^e with m in [sqrt(1/2), sqrt(2)], log m = 2 artanh((m - 1) / (m +
- * 1)) as a series of odd powers s with s^2 < 0.03. */
+/* log(x) in float32 within 2 units in the last place, computed as logarithm_double below. -infinity for 0, NaN for negative x and NaN. */
+static inline float logarithm_float(float x)
+{
+    bool subnormal = x < 0x1p-126f;
+    union {
+        float value;
+        uint32_t bits;
+    } m = {.value = subnormal ? x * 0x1p23f : x};
+    uint32_t above = m.bits - 0x3f3504f3U; /* sqrt(1/2) */
+    float exponent = (float)((int32_t)above >> 23) - (subnormal ? 23.0f : 0.0f);
+    m.bits = (above & 0x007fffffU) + 0x3f3504f3U;
+    float s = (m.value - 1) / (m.value + 1), z = s * s;
+    float p = 1.0f / 9;
+    p = p * z + 1.0f / 7;
+    p = p * z + 1.0f / 5;
+    p = p * z + 1.0f / 3;
+    float y = exponent * 0x1.62e400p-1f + (2 * s + (2 * s * z * p + exponent * 0x1.7f7d1cp-20f));
+    y = x > 0x1.fffffep127f ? x : y;
+    y = x > 0 ? y : NAN;
+    return x == 0 ? -INFINITY : y;
+}
+
+static inline element logarithm(element x)
+{
+    return IS_FLOAT ? (element)logarithm_float((float)x) : (element)log((double)x);
+}
+
+/* log(1 + x) for 0 <= x <= 1. The slope of log at 1 + x corrects the rounding of that sum. */
+static inline element logarithm_of_one_and(element x)
+{
+    if (!IS_FLOAT) return (element)log1p((double)x);
+    float sum = 1 + (float)x, rest = (float)x - (sum - 1);
+    return (element)(logarithm_float(sum) + rest / sum);
+}
+
+/* log(x) for a positive, finite and normal x: x = m 2^e with m in [sqrt(1/2), sqrt(2)], log m = 2 artanh((m - 1) / (m + 1)) as
+ * a series of odd powers s with s^2 < 0.03. */
 static inline double logarithm_double(double x)
 {
     union {
