@@ -15,7 +15,6 @@ typedef struct pool_context {
     int64_t planes, planes_per_task, h, w, p, q;
     sdlf_window2d window;
     bool count_padding;
-    int64_t first_whole, last_whole; /* the range of a row's windows that lie inside it */
 } pool_context;
 
 static pool_context context_of(const sdlf_operation *operation, const sdlf_tensor *x, const sdlf_tensor *y)
@@ -68,7 +67,7 @@ static inline __attribute__((always_inline)) void sum_windows(element *y, const 
 }
 
 /* Windows [first, last) of a short row, all of them inside it. */
-static void whole_windows(element *y, const element *plane, const pool_context *pool, span rows, int64_t first,
+static void short_windows(element *y, const element *plane, const pool_context *pool, span rows, int64_t first,
                           int64_t last)
 {
     const sdlf_window2d *window = &pool->window;
@@ -85,22 +84,48 @@ static void whole_windows(element *y, const element *plane, const pool_context *
     }
 }
 
+/* Windows entirely inside a long line of column sums, one window column at a time. `stride` is a constant after inlining. */
+static inline __attribute__((always_inline)) void long_windows(element *restrict y, const element *line, int64_t count,
+                                                               const sdlf_window2d *window, const int64_t stride,
+                                                               element elements)
+{
+    for (int64_t s = 0; s < window->size[1]; s++) {
+        const element *column = line + s * window->dilation[1];
+        const bool is_first = s == 0, is_last = s + 1 == window->size[1];
+#pragma omp simd
+        for (int64_t q = 0; q < count; q++) {
+            element sum = is_first ? column[q * stride] : y[q] + column[q * stride];
+            y[q] = is_last ? sum / elements : sum;
+        }
+    }
+}
+
 static void forward_row(element *y, element *line, const element *plane, const pool_context *pool, int64_t p)
 {
     const sdlf_window2d *window = &pool->window;
-    span rows = window_span(window, 0, p, pool->h);
-    int64_t first = cpu_min(pool->first_whole, pool->q), last = cpu_max(first, cpu_min(pool->last_whole, pool->q));
+    span rows = window_span(window, 0, p, pool->h), whole = whole_windows(window, pool->w, pool->q);
     bool is_short = pool->w < SHORT_ROW && rows.first < rows.last;
-    if (is_short) whole_windows(y, plane, pool, rows, first, last);
-    if (is_short && first == 0 && last == pool->q) return;
+    if (is_short) short_windows(y, plane, pool, rows, whole.first, whole.last);
+    if (is_short && whole.first == 0 && whole.last == pool->q) return;
     memset(line, 0, (size_t)pool->w * sizeof *line);
     for (int64_t r = rows.first; r < rows.last; r++) {
         const element *row = plane + (rows.start + r * window->dilation[0]) * pool->w;
 #pragma omp simd
         for (int64_t i = 0; i < pool->w; i++) line[i] += row[i];
     }
-    edge_windows(y, line, pool, rows, 0, is_short ? first : pool->q);
-    if (is_short) edge_windows(y, line, pool, rows, last, pool->q);
+    edge_windows(y, line, pool, rows, 0, whole.first);
+    edge_windows(y, line, pool, rows, whole.last, pool->q);
+    if (is_short) return;
+    int64_t count = whole.last - whole.first, stride = window->stride[1];
+    element elements = window_count(pool, rows, (span){.last = window->size[1]});
+    line += whole.first * stride - window->padding_before[1];
+    if (stride == 1) {
+        long_windows(y + whole.first, line, count, window, 1, elements);
+    } else if (stride == 2) {
+        long_windows(y + whole.first, line, count, window, 2, elements);
+    } else {
+        long_windows(y + whole.first, line, count, window, stride, elements);
+    }
 }
 
 static void forward_planes(void *context, int64_t index, int thread)
@@ -129,10 +154,6 @@ sdlf_status avg_pool2d_forward_cpu(sdlf_calculator *calculator, const sdlf_opera
     pool_context pool = context_of(operation, &operation->in[0], &operation->out[0]);
     pool.window = operation->pool2d.window;
     pool.count_padding = operation->pool2d.count_padding;
-    int64_t before = pool.window.padding_before[1], stride = pool.window.stride[1];
-    int64_t room = pool.w + before - (pool.window.size[1] - 1) * (int64_t)pool.window.dilation[1];
-    pool.first_whole = cpu_divide_up(before, stride);
-    pool.last_whole = room > 0 ? cpu_divide_up(room, stride) : 0;
     cpu_parallel(cpu_from(calculator), cpu_divide_up(pool.planes, pool.planes_per_task), pool.planes * pool.h * pool.w,
                  forward_planes, &pool);
     return SDLF_OK;

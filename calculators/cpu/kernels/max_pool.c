@@ -58,27 +58,47 @@ static inline void maxima_inside(element *y, const element *rows, int64_t w, int
     }
 }
 
-/* Windows entirely inside the line. */
-static inline void row_maxima_inside(element *y, const element *line, int64_t count, int64_t size, int64_t stride)
+/* Windows entirely inside the line, one window column at a time. `stride` is a constant after inlining. */
+static inline __attribute__((always_inline)) void whole_maxima(element *restrict y, const element *line, int64_t count,
+                                                               int64_t size, int64_t dilation, const int64_t stride)
 {
 #pragma omp simd
-    for (int64_t q = 0; q < count; q++) {
-        element best = line[q * stride];
-        for (int64_t s = 1; s < size; s++) best = larger(best, line[q * stride + s]);
-        y[q] = best;
+    for (int64_t q = 0; q < count; q++) y[q] = larger(line[q * stride], line[q * stride + (size > 1 ? dilation : 0)]);
+    for (int64_t s = 2; s < size; s++) {
+        const element *column = line + s * dilation;
+#pragma omp simd
+        for (int64_t q = 0; q < count; q++) y[q] = larger(y[q], column[q * stride]);
     }
 }
 
-static void row_maxima(element *y, const element *line, const pool_context *pool)
+/* Windows [first, last), which may extend beyond the line. */
+static void edge_maxima(element *y, const element *line, const pool_context *pool, int64_t first, int64_t last)
 {
     int64_t dilation = pool->window.dilation[1];
-    for (int64_t q = 0; q < pool->q; q++) {
+    for (int64_t q = first; q < last; q++) {
         span columns = window_span(&pool->window, 1, q, pool->w);
         element best = line[columns.start + columns.first * dilation];
         for (int64_t s = columns.first + 1; s < columns.last; s++)
             best = larger(best, line[columns.start + s * dilation]);
         y[q] = best;
     }
+}
+
+static void row_maxima(element *y, const element *line, const pool_context *pool)
+{
+    const sdlf_window2d *window = &pool->window;
+    span whole = whole_windows(window, pool->w, pool->q);
+    const element *from = line + whole.first * window->stride[1] - window->padding_before[1];
+    int64_t count = whole.last - whole.first;
+    edge_maxima(y, line, pool, 0, whole.first);
+    if (window->stride[1] == 1) {
+        whole_maxima(y + whole.first, from, count, window->size[1], window->dilation[1], 1);
+    } else if (window->stride[1] == 2) {
+        whole_maxima(y + whole.first, from, count, window->size[1], window->dilation[1], 2);
+    } else {
+        whole_maxima(y + whole.first, from, count, window->size[1], window->dilation[1], window->stride[1]);
+    }
+    edge_maxima(y, line, pool, whole.last, pool->q);
 }
 
 static void forward_planes(void *context, int64_t index, int thread)
@@ -105,13 +125,7 @@ static void forward_planes(void *context, int64_t index, int thread)
                 continue;
             }
             column_maxima(line, pool->x + plane * pool->h * pool->w, pool, p);
-            if (inside && window->size[1] == 2 && window->stride[1] == 2) {
-                row_maxima_inside(y, line, pool->q, 2, 2);
-            } else if (inside && window->size[1] == 3 && window->stride[1] == 2) {
-                row_maxima_inside(y, line, pool->q, 3, 2);
-            } else {
-                row_maxima(y, line, pool);
-            }
+            row_maxima(y, line, pool);
         }
     }
 }

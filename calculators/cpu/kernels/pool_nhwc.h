@@ -19,6 +19,16 @@ static inline span window_span(const sdlf_window2d *window, int axis, int64_t in
                   .last = start >= size ? 0 : cpu_min(window->size[axis], cpu_divide_up(size - start, dilation))};
 }
 
+/* The windows, of `count`, that are entirely inside a row of `size` elements: first .. last - 1. */
+static inline span whole_windows(const sdlf_window2d *window, int64_t size, int64_t count)
+{
+    int64_t before = window->padding_before[1], stride = window->stride[1];
+    int64_t room = size + before - (window->size[1] - 1) * (int64_t)window->dilation[1];
+    int64_t first = cpu_min(cpu_divide_up(before, stride), count);
+    int64_t last = room > 0 ? cpu_min(cpu_divide_up(room, stride), count) : 0;
+    return (span){.first = first, .last = cpu_max(first, last)};
+}
+
 /* The maximum; NaN wins. Branch-free, since the branch would be mispredicted half of the time. */
 static inline element larger(element best, element x)
 {
