@@ -74,6 +74,8 @@ sdlf_status sdlf_reduce_fold(sdlf_layer_context *context, sdlf_tensor x, unsigne
     sdlf_tensor now = x;
     sdlf_shape left = x.shape;
     sdlf_reduction function = first;
+    for (int axis = 0; axis < x.shape.rank; axis++) /* an axis of one element needs no reduction */
+        if (x.shape.dim[axis] == 1) axes &= ~(1u << axis);
     for (int start = 0; start < x.shape.rank; start++) {
         if (!(axes >> start & 1)) continue;
         int end = start + 1;
