@@ -224,7 +224,7 @@ void implicit_forward_cpu(const cpu_calculator *cpu, const convolution_forward *
     }
     all.run = all.rows ? v->s * v->c : v->c;
     all.chunks = chunks_of(v, &all.p);
-    memset(scratch, 0, (size_t)cpu_round_up(v->c, LANES) * sizeof *scratch);
+    if (v->c > 0) memset(scratch, 0, (size_t)cpu_round_up(v->c, LANES) * sizeof *scratch);
     if (implicit_copies_cpu(v, row_major)) {
         all.height = implicit_reached(v, 0);
         all.width = implicit_reached(v, 1);
