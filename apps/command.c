@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the subcommands return. */
+/* The exit codes of the subcommands. */
 #include "apps/command.h"
 
 #include "apps/output/terminal.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The subcommands, and what they return. */
+/* The subcommands and their exit codes. */
 #ifndef SDLF_APPS_COMMAND_H
 #define SDLF_APPS_COMMAND_H
 
@@ -33,13 +33,13 @@ extern const command sweep_command;
 extern const command generate_command;
 extern const command serve_command;
 
-/* Exit codes. A command that a signal interrupted returns 128 and the signal's number: 130 for Ctrl-C.
- * COMMAND_DIFFERENT is for commands that compare: they did, and found a difference. */
+/* Exit codes. A command interrupted by a signal returns 128 plus the signal number: 130 for Ctrl-C. COMMAND_DIFFERENT
+ * is for commands that compare: the comparison completed and found a difference. */
 enum { COMMAND_OK = 0, COMMAND_FAILED = 1, COMMAND_USAGE = 2, COMMAND_DIFFERENT = 3, COMMAND_SIGNAL = 128 };
 
-/* The exit code for how a command ended; what failed is said first, as the library's last message. After a signal that
- * was waited for (interrupt_waits) SDLF_OK gives that signal's code; so does SDLF_ERROR_INTERRUPTED, whose message then
- * says that there is nothing to show. */
+/* Converts a command's status to its exit code. A failure prints the library's last message first. After a signal
+ * during interrupt_waits, SDLF_OK gives that signal's code; so does SDLF_ERROR_INTERRUPTED, whose message then says
+ * that there is nothing to show. */
 int command_conclude(const char *name, sdlf_status status);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf compare: how do training runs differ, by their logs: in options, in results, epoch by epoch? */
+/* sdlf compare: shows how training runs differ, by their logs: in options, in results, epoch by epoch. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,7 +86,7 @@ static void print_results(const terminal *out, const run_log *runs, int count)
     table_free(t);
 }
 
-/* The test's accuracy where there was one, else the training's. */
+/* Prints the test accuracy if there was a test, else the training accuracy. */
 static void print_epochs(const terminal *out, const run_log *runs, int count)
 {
     table *t = table_of_runs(">epoch", runs, count, true);
@@ -160,9 +160,8 @@ static int run(int count, char **words)
     static const command_usage usage = {
         .command = "compare",
         .synopsis = "[options] RUN.jsonl...",
-        .text = "Say how training runs differ, by the logs that 'sdlf train --log' wrote: the options in which they "
-                "do, and "
-                "how each went. Of one log: all of its options.",
+        .text = "Compare training runs by the logs that 'sdlf train --log' wrote: the options in which they differ, "
+                "and the results of each. For one log: all of its options.",
         .parts = parts,
         .operands_minimum = 1,
         .operands_maximum = RUNS_MOST,
@@ -182,5 +181,4 @@ static int run(int count, char **words)
     return code;
 }
 
-const command compare_command = {
-    .name = "compare", .summary = "say how training runs differ, by their logs", .run = run};
+const command compare_command = {.name = "compare", .summary = "compare training runs by their logs", .run = run};

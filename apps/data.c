@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf data: what is in a data set, and a sheet of its samples as a network gets them. */
+/* sdlf data: describes a data set, and draws a sheet of its samples as a network receives them. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -24,22 +24,22 @@ typedef struct settings {
     const char *show;
     int64_t count, epoch, seed, size, workers, cache;
     bool strict, targets, test_half, json;
-    training training; /* of which only the augmentation is asked for */
+    training training; /* only its augmentation is used */
 } settings;
 
 static const argument data_arguments[] = {
     {.name = "Options", .type = ARGUMENT_HEADING},
     {"show", ARGUMENT_TEXT, offsetof(settings, show), "FILE.png", .standard = ARGUMENT_STANDARD_OUTPUT,
-     .help = "draw samples as a network gets them, after augmentation, their normalisation undone"},
+     .help = "draw samples as a network sees them, after augmentation, without normalisation"},
     {"count", ARGUMENT_INT, offsetof(settings, count), "N", .minimum = 1, .maximum = 4096, .fallback = "64",
-     .help = "samples to draw; of pictures larger than 64 pixels 16 at most"},
+     .help = "samples to draw; at most 16 of pictures larger than 64 pixels"},
     {"epoch", ARGUMENT_INT, offsetof(settings, epoch), "N", .minimum = 0, .maximum = 1e6, .fallback = "0",
-     .help = "draw them in their order in this epoch of training, from 1; 0: in the set's order"},
+     .help = "draw them in the order of this training epoch, from 1; 0: in the set's order"},
     {"seed", ARGUMENT_INT, offsetof(settings, seed), "N", .minimum = 1, .maximum = 9e18, .fallback = "1",
-     .help = "of that order and of augmentation, as of train"},
+     .help = "seed of that order and of augmentation, as in train"},
     {"test-half", ARGUMENT_FLAG, offsetof(settings, test_half), .help = "draw samples of the test half"},
     {"targets", ARGUMENT_FLAG, offsetof(settings, targets),
-     .help = "labels are numbers, as train --loss mse takes them"},
+     .help = "labels are float targets, as for train --loss mse"},
     {"size", ARGUMENT_INT, offsetof(settings, size), "PIXELS", .minimum = 1, .maximum = 65535,
      .help = "what pictures of a folder are scaled to (default: their own, which must be the same for all)"},
     {"strict", ARGUMENT_FLAG, offsetof(settings, strict), .help = "refuse pictures that cannot be read"},
@@ -55,7 +55,7 @@ typedef struct session {
     settings set;
     const char *name;
     sdlf_dataset *half[2]; /* training, test; NULL: there is none */
-    int64_t *count[2];     /* of each class of a half; owned; NULL: it has targets */
+    int64_t *count[2];     /* of each class of a half; owned; NULL: targets instead */
     char *missing;         /* why there is no test half, owned */
 } session;
 
@@ -73,7 +73,7 @@ static sdlf_status open_half(session *s, sdlf_split split)
                                            .command = "data"});
 }
 
-/* Labels of each class of a half, of sequences at each position, of pictures at each pixel. */
+/* Counts the labels of each class of a half; for sequences at each position, for images at each pixel. */
 static sdlf_status count_classes(session *s, int half)
 {
     const sdlf_dataset *data = s->half[half];
@@ -157,7 +157,7 @@ static void print_targets(const session *s, const terminal *out)
     table_free(t);
 }
 
-/* "channel 0: mean 0.4914  deviation 0.2470": of the training half, bytes as parts of full white. */
+/* Prints "channel 0: mean 0.4914  deviation 0.2470" for the training half, with bytes scaled to 0..1. */
 static void print_channels(const sdlf_dataset *data)
 {
     bool bytes = data->samples.dtype == SDLF_UINT8, own = data->channels.count > 0;
@@ -260,7 +260,7 @@ static sdlf_status show(const session *s, const arguments *given)
     sdlf_status status = training_to_trainer(&s->set.training, given, true, &options);
     int count = augmented_count(data, (int)s->set.count);
     if (status == SDLF_OK && count == 0)
-        status = sdlf_fail(SDLF_ERROR_UNSUPPORTED, "--show draws pictures of 1 or 3 channels, and samples of %s are %s",
+        status = sdlf_fail(SDLF_ERROR_UNSUPPORTED, "--show draws pictures of 1 or 3 channels, but samples of %s are %s",
                            data->name, sdlf_shape_print(sdlf_shape_without(data->samples.shape, 0)).text);
     bool ordered = s->set.epoch > 0;
     sdlf_loader_options loader = {.shuffle = ordered,
@@ -281,7 +281,7 @@ static sdlf_status look(session *s, const arguments *given)
     if (status == SDLF_OK) status = open_half(s, SDLF_SPLIT_TRAIN);
     if (status == SDLF_OK) {
         sdlf_status absent = open_half(s, SDLF_SPLIT_TEST);
-        if (absent == SDLF_ERROR_MEMORY) return absent; /* whether there is one is not known */
+        if (absent == SDLF_ERROR_MEMORY) return absent; /* it is unknown whether there is one */
         if (absent != SDLF_OK && (s->missing = memory_copy_text(sdlf_error_message())) == NULL)
             return sdlf_fail(SDLF_ERROR_MEMORY, "out of memory");
     }
@@ -314,8 +314,8 @@ static int run(int count, char **words)
         .command = "data",
         .synopsis = "[options] SET",
         .text =
-            "Say what is in a data set: halves, shapes, classes or float targets, mean and deviation of the channels, "
-            "files that cannot be read; and draw its samples as training gets them.",
+            "Describe a data set: halves, shapes, classes or float targets, mean and deviation of the channels, files "
+            "that cannot be read; and draw its samples as training sees them.",
         .parts = parts,
         .epilogue = epilogue,
         .operands_minimum = 1,
@@ -340,4 +340,4 @@ static int run(int count, char **words)
     return code;
 }
 
-const command data_command = {.name = "data", .summary = "say what is in a data set, and draw its samples", .run = run};
+const command data_command = {.name = "data", .summary = "describe a data set, and draw its samples", .run = run};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf eval: how good are these weights on a data set? */
+/* sdlf eval: evaluates weights on a data set. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,8 +57,8 @@ static const argument table_of_arguments[] = {
      .help = "decoded pictures, and their masks, to keep in memory; others are decoded when they are needed (default: "
              "all are kept)"},
     {"loss", ARGUMENT_NAME, offsetof(settings, loss), "NAME", .names = loss_name,
-     .help = "the loss, for weights whose file does not say (default: what the weights were trained "
-             "with, or cross_entropy); others need a set with float targets"},
+     .help = "the loss, for weights whose file names none (default: what the weights were trained with, or "
+             "cross_entropy); others need a set with float targets"},
     {"tta", ARGUMENT_CHOICE, offsetof(settings, tta), "VIEWS", .choices = view_names, .fallback = "none",
      .help =
          "test-time augmentation: average over each picture and its mirror image (flip), and these moved by a pixel "
@@ -87,8 +87,8 @@ typedef struct session {
     sdlf_model *model;
     sdlf_dataset *data;
     sdlf_evaluation evaluation;
-    sdlf_communicator *ranks; /* NULL: this process does all */
-    bool silent;              /* another rank tells */
+    sdlf_communicator *ranks; /* NULL: this process does everything */
+    bool silent;              /* another rank prints */
 } session;
 
 /* --loss */
@@ -100,7 +100,7 @@ static sdlf_status set_loss(session *s)
     return sdlf_fail_context(sdlf_model_set_loss(s->model, (sdlf_loss)kind), "--loss");
 }
 
-/* The data are opened, or only looked for. */
+/* Opens the data, or only checks that they exist. */
 static sdlf_status find_data(session *s, bool open)
 {
     const char *known = sdlf_model_training_state(s->model)->data;
@@ -120,17 +120,17 @@ static sdlf_status find_data(session *s, bool open)
     return s->set.data ? status : sdlf_fail_context(status, "the data of %s (--data names another)", s->set.weights);
 }
 
-/* Activations of a batch that no machine could hold are refused before they are tried. */
+/* Rejects a batch whose activations exceed this machine's memory before allocating them. */
 static sdlf_status check_memory(const session *s)
 {
     sdlf_memory_info memory;
-    sdlf_plan_options options = {.batch = s->set.batch, .forward = s->calculator, .take_parameters = true};
+    sdlf_plan_options options = {.batch = s->set.batch, .forward = s->calculator, .consume_parameters = true};
     sdlf_status status = sdlf_plan_measure(&memory, s->model, &options);
     return status == SDLF_OK ? machine_check_memory(&s->machine, memory.arena + memory.parameters, "a smaller --batch")
                              : status;
 }
 
-/* Parts of the same data, with the same weights. */
+/* Checks that all ranks have the same data and the same weights. */
 static sdlf_status compare_ranks(session *s)
 {
     const int64_t mine[] = {s->data->samples.shape.dim[0], s->data->class_count, sdlf_model_hash(s->model)};
@@ -139,7 +139,7 @@ static sdlf_status compare_ranks(session *s)
     if (status != SDLF_OK || other < 0) return status;
     s->ranks->agreed = true;
     return sdlf_fail(SDLF_ERROR_ARGUMENT,
-                     "rank %d has another number of samples or other weights than rank 0: they must be the same on all",
+                     "rank %d differs from rank 0 in its number of samples or weights: they must be the same on all",
                      other);
 }
 
@@ -153,7 +153,7 @@ static void print_text(const session *s, const terminal *out)
     report_label(out, s->set.train_half ? "train" : "test");
     evaluation_print_line(e);
     report_label(out, "time");
-    bool tokens = s->data->labels.dtype == SDLF_INT32 && s->data->labels.shape.rank > 1; /* what is counted */
+    bool tokens = s->data->labels.dtype == SDLF_INT32 && s->data->labels.shape.rank > 1; /* the unit counted */
     int64_t all = tokens ? sdlf_tensor_count(&s->data->labels) : s->data->samples.shape.dim[0];
     const char *unit = e->of_pixels ? "pixels" : tokens ? "tokens" : "samples";
     printf("%s  %s %s/s\n", number_duration(e->seconds).text, number_fixed((double)e->samples / e->seconds, 0).text,
@@ -180,7 +180,7 @@ static sdlf_status prepare(session *s, const terminal *out)
     machine_choice choice = s->set.choice;
     ranks_take_place(&s->set.ranks, s->ranks, &s->given, s->set.calculator, &choice);
     sdlf_status status = machine_open_one(&s->machine, &choice, s->set.calculator, &s->calculator);
-    if (status == SDLF_OK) /* ranks compare values, which are in memory then */
+    if (status == SDLF_OK) /* ranks compare values, which are then in memory */
         status = (s->ranks != NULL ? network_open_weights : network_open_to_take)(&s->model, s->set.weights, s->set.net,
                                                                                   &s->set.dimensions);
     if (status == SDLF_OK) status = set_loss(s);
@@ -213,7 +213,7 @@ static sdlf_status evaluate(session *s)
     if (!s->silent) status_line_clear();
     if (status == SDLF_OK && isnan(s->evaluation.loss))
         status =
-            sdlf_fail(SDLF_ERROR_NUMERIC, "the loss is NaN: network '%s' with %s gives outputs that are no numbers",
+            sdlf_fail(SDLF_ERROR_NUMERIC, "the loss is NaN: network '%s' with %s gives outputs that are not numbers",
                       sdlf_model_name(s->model), s->set.weights);
     if (status != SDLF_OK || s->silent) return status;
     if (s->set.json) return print_json(s);
@@ -221,7 +221,7 @@ static sdlf_status evaluate(session *s)
     return SDLF_OK;
 }
 
-/* With a communicator rank 0 tells an error of all; one that only a rank knows is told by that rank, which ends all. */
+/* With a communicator, rank 0 reports errors common to all; an error of one rank is reported there and ends all. */
 static int evaluate_and_tell(session *s)
 {
     sdlf_status status = ranks_open(&s->set.ranks, &s->ranks, s->set.calculator);
@@ -260,7 +260,7 @@ static int run(int count, char **words)
     static const command_usage usage = {
         .command = "eval",
         .synopsis = "--weights FILE [options]",
-        .text = "Classify a data set, and say how much of it was right: over all, and class by class.",
+        .text = "Classify a data set, and report how much of it was right: overall, and class by class.",
         .parts = parts,
         .examples = "  sdlf eval --weights simple_cnn.safetensors\n"
                     "  sdlf eval --weights simple_cnn.safetensors --data mnist:/data\n"
@@ -276,4 +276,4 @@ static int run(int count, char **words)
     return ranks_run(&s, sizeof s, offsetof(session, set.ranks), evaluate_and_release);
 }
 
-const command eval_command = {.name = "eval", .summary = "say how good weights are on a data set", .run = run};
+const command eval_command = {.name = "eval", .summary = "evaluate weights on a data set", .run = run};

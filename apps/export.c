@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf export: a network and its weights for other programs, as an ONNX file or as one file of C. */
+/* sdlf export: writes a network and its weights for other programs, as an ONNX file or as one C file. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +30,7 @@ typedef struct settings {
 static const argument table_of_arguments[] = {
     {.name = "Options", .type = ARGUMENT_HEADING},
     {"out", ARGUMENT_TEXT, offsetof(settings, out), "FILE", .standard = ARGUMENT_STANDARD_OUTPUT, .required = true,
-     .letter = 'o',
-     .help = "the file to write; its extension says what: .onnx or .c; to standard output goes ONNX, or C with --c"},
+     .letter = 'o', .help = "the file to write, .onnx or .c; standard output gets ONNX, or C with --c"},
     {"weights", ARGUMENT_TEXT, offsetof(settings, weights), "FILE", .standard = ARGUMENT_STANDARD_INPUT,
      .help = "the weights, as an option"},
     {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME", .standard = ARGUMENT_STANDARD_INPUT,
@@ -39,18 +38,18 @@ static const argument table_of_arguments[] = {
     {"json", ARGUMENT_FLAG, offsetof(settings, json), .help = "print JSON"},
     {.name = "ONNX", .type = ARGUMENT_HEADING},
     {"opset", ARGUMENT_INT, offsetof(settings, opset), "N", .minimum = 17, .maximum = 22,
-     .help = "the version of ONNX's operators (default: 17, or the lowest that has the network's layers)"},
+     .help = "version of the ONNX operators (default: 17, or the lowest that has the network's layers)"},
     {"external-data", ARGUMENT_FLAG, offsetof(settings, external),
-     .help = "put the weights into a file beside it, FILE.HASH.data, as is done for models of more than 2 GB"},
+     .help = "store the weights in a second file, FILE.HASH.data, as is done for models of more than 2 GB"},
     {"normalize", ARGUMENT_FLAG, offsetof(settings, normalize),
-     .help = "begin the graph with the normalisation, so that it takes pictures of 0 to 255 as they are"},
+     .help = "begin the graph with the normalisation, so that it accepts raw pictures of 0 to 255"},
     {.name = "C", .type = ARGUMENT_HEADING},
     {"c", ARGUMENT_FLAG, offsetof(settings, c),
-     .help = "write one file of C99 that runs the network and needs no library, as a FILE.c already says"},
+     .help = "write one C99 file that runs the network and needs no library; implied by FILE.c"},
     {"name", ARGUMENT_TEXT, offsetof(settings, name), "NAME",
-     .help = "what its names begin with: NAME_run (default: the network's name)"},
+     .help = "prefix of its names: NAME_run (default: the network's name)"},
     {"max-parameters", ARGUMENT_INT, offsetof(settings, maximum), "N", .minimum = 1, .maximum = 1e12,
-     .help = "refuse larger networks, which compilers take long for (default: 2000000)"},
+     .help = "refuse larger networks, which compile slowly (default: 2000000)"},
     {0},
 };
 
@@ -72,7 +71,7 @@ static bool ends_in(const char *text, const char *end)
 
 /* ---- what is exported ---- */
 
-/* The word without an option: weights, or a network that brings its own. */
+/* Reads the operand: weights, or a network with weights of its own. */
 static sdlf_status take_operand(session *s, const char *word)
 {
     file_type form = file_type_of(word);
@@ -85,8 +84,8 @@ static sdlf_status take_operand(session *s, const char *word)
     return SDLF_OK;
 }
 
-/* The name decides: FILE.onnx or FILE.c. Standard output, a device or a pipe has no such name, and takes ONNX, or C
- * with --c. */
+/* Chooses the format by name: FILE.onnx or FILE.c. Standard output, a device or a pipe gets ONNX, or C with
+ * --c. */
 static sdlf_status choose_format(settings *set)
 {
     struct stat at;
@@ -96,12 +95,12 @@ static sdlf_status choose_format(settings *set)
         return SDLF_OK;
     }
     if (ends_in(out, ".onnx")) {
-        return set->c ? sdlf_fail(SDLF_ERROR_ARGUMENT, "'%s' is a name for ONNX, and --c asks for C: FILE.c", out)
+        return set->c ? sdlf_fail(SDLF_ERROR_ARGUMENT, "'%s' names an ONNX file, but --c asks for C: FILE.c", out)
                       : SDLF_OK;
     }
     if (output_is_stream(out) || (stat(out, &at) == 0 && !S_ISREG(at.st_mode))) return SDLF_OK;
     return sdlf_fail(SDLF_ERROR_ARGUMENT, "'%s': expected the name of a file that ends in .onnx or .c%s", out,
-                     ends_in(out, ".safetensors") ? "; safetensors files are what is exported" : "");
+                     ends_in(out, ".safetensors") ? "; a safetensors file is the input" : "");
 }
 
 static sdlf_status check_options(const session *s, const arguments *given)
@@ -114,16 +113,15 @@ static sdlf_status check_options(const session *s, const arguments *given)
             return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s is for %s", *wrong, s->set.c ? "ONNX files" : "C: -o FILE.c");
     }
     if (output_is_standard(s->set.out) && s->set.json)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--json and --out -: standard output takes one of the two");
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--json and --out -: only one of the two can go to standard output");
     if (output_is_stream(s->set.out) && s->set.external)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--external-data and --out %s: a second file lies beside a regular one",
-                         s->set.out);
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--external-data needs a regular file, not --out %s", s->set.out);
     if (!s->weights && !s->set.net)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "weights are missing: a safetensors file, as train writes it");
     return SDLF_OK;
 }
 
-/* A network in an ONNX file, for the sizes that are given, with the weights of another file if there are any. */
+/* Opens a network from an ONNX file, for the given sizes, with the weights of another file if one is given. */
 static sdlf_status open_onnx(session *s)
 {
     sdlf_onnx_options options;
@@ -138,9 +136,8 @@ static sdlf_status open_model(session *s)
         return open_onnx(s);
     sdlf_status status = onnx_settings_fit_other(&s->set.onnx, s->set.net ? s->set.net : s->weights);
     if (status == SDLF_OK && s->set.onnx.batch > 0)
-        status =
-            sdlf_fail(SDLF_ERROR_ARGUMENT, "--batch %lld: a network that is no ONNX file is written for every batch",
-                      (long long)s->set.onnx.batch);
+        status = sdlf_fail(SDLF_ERROR_ARGUMENT, "--batch %lld: a network that is not ONNX is written for every batch",
+                           (long long)s->set.onnx.batch);
     if (status != SDLF_OK) return status;
     if (s->weights) return network_open_weights(&s->model, s->weights, s->set.net, NULL);
     return network_open(&s->model, s->set.net, 1, NULL);
@@ -191,7 +188,7 @@ static void print_normalization(const session *s, const terminal *out)
     putchar('\n');
 }
 
-/* The file is there; SDLF_ERROR_MEMORY: what it takes and gives could not be told. */
+/* Describes the written file; SDLF_ERROR_MEMORY: its inputs and outputs could not be read. */
 static sdlf_status print_onnx(const session *s, const terminal *out)
 {
     sdlf_onnx_report *report = NULL;
@@ -232,7 +229,7 @@ static sdlf_status print_text(const session *s)
     return SDLF_OK;
 }
 
-/* A number, or, of channels, an array. */
+/* A number, or an array for several channels. */
 static json_t *json_numbers(const float *number, int count)
 {
     json_t *array = json_array();
@@ -284,7 +281,7 @@ static sdlf_status write_file(session *s, const char *path)
                                                                         .normalize = s->set.normalize},
                                             &s->onnx);
     if (status != SDLF_OK || s->onnx.external_bytes == 0 || !output_is_stream(s->set.out)) return status;
-    return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: weights of more than 2 GB go into a second file beside a regular one",
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: weights of more than 2 GB need a second file, beside a regular one",
                      s->set.out);
 }
 
@@ -294,7 +291,7 @@ static sdlf_status write_model(session *s)
     if (status == SDLF_OK) status = output_stream_check(s->set.out);
     if (status != SDLF_OK) return status;
     output_stream out;
-    interrupt_waits(); /* until the file is whole, lest half of it stay under another name */
+    interrupt_waits(); /* until the file is complete, so that no partial temporary file remains */
     status = output_stream_open(&out, s->set.out);
     if (status == SDLF_OK) status = write_file(s, out.path);
     status = output_stream_close(&out, status);
@@ -314,9 +311,9 @@ static int run(int count, char **words)
         .command = "export",
         .synopsis = "WEIGHTS -o FILE [options]",
         .text =
-            "Write a network with its weights as an ONNX file, which other programs run, or as one file of C; the "
-            "extension of FILE says which. Weights are a safetensors file, as train writes it; an ONNX or JSON file "
-            "can stand in their place. What only training needs is left out.",
+            "Write a network with its weights as an ONNX file, which other programs run, or as one C file, depending "
+            "on the extension of FILE. Weights are a safetensors file, as train writes it, or an ONNX or JSON file. "
+            "What only training needs is left out.",
         .parts = parts,
         .operands_maximum = 1,
         .operands_standard = ARGUMENT_STANDARD_INPUT,

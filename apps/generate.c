@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf generate: write on from a text, a character at a time. */
+/* sdlf generate: continues a text, one character at a time. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,19 +32,19 @@ static const argument table_of_arguments[] = {
     {"weights", ARGUMENT_TEXT, offsetof(settings, weights), "FILE", .standard = ARGUMENT_STANDARD_INPUT,
      .required = true, .help = "a safetensors file, as train --net char_gpt --data text:FILE writes it"},
     {"text", ARGUMENT_TEXT, offsetof(settings, text), "TEXT", .may_be_empty = true,
-     .help = "text to begin with, in characters that the network knows (default, or where it is empty: a new line, or "
-             "the network's first character)"},
+     .help = "text to continue, in characters that the network knows (default, or if it is empty: a new line, or the "
+             "network's first character)"},
     {"tokens", ARGUMENT_INT, offsetof(settings, tokens), "N", .minimum = 1, .maximum = 1000000, .fallback = "200",
      .help = "characters to add"},
     {"temperature", ARGUMENT_FLOAT, offsetof(settings, temperature), "X", .minimum = 0, .maximum = 100, .fallback = "1",
-     .help = "below 1 likely characters become likelier; 0: always the likeliest"},
+     .help = "below 1, likely characters become likelier; 0: always the likeliest"},
     {"top-k", ARGUMENT_INT, offsetof(settings, top_k), "N", .minimum = 1, .maximum = 1000000,
      .help = "draw among the N likeliest (default: among all)"},
     {"seed", ARGUMENT_INT, offsetof(settings, seed), "N", .minimum = 0, .maximum = 9007199254740992.0, .fallback = "1",
-     .help = "of the random draws: the same seed gives the same text"},
+     .help = "random seed: the same seed gives the same text"},
     {"whole-window", ARGUMENT_FLAG, offsetof(settings, whole_window),
-     .help = "compute all positions for each character, instead of keeping keys and values of those before: beyond the "
-             "network's length each character then sees as many before it as the network can"},
+     .help = "recompute all positions for each character, instead of caching keys and values: beyond the network's "
+             "length each character then sees as many before it as the network can"},
     {"calculator", ARGUMENT_NAME, offsetof(settings, calculator), "NAME", .names = machine_calculator_name,
      .fallback = "cpu", .help = "what computes"},
     {"threads", ARGUMENT_INT, offsetof(settings, choice.threads), "N", .minimum = 1, .maximum = 1024,
@@ -57,7 +57,7 @@ static const argument output_arguments[] = {
     {0},
 };
 
-/* What a class stands for. */
+/* The character of a class. */
 typedef struct character {
     const char *name; /* borrowed from the model: "\\n" */
     char text[4];
@@ -79,14 +79,14 @@ typedef struct session {
     int64_t count;
     float *window, *scores; /* (length), (length,classes) */
     double *weight;         /* (classes) */
-    memory_text text;       /* what was added, for JSON */
+    memory_text text;       /* the generated text, for JSON */
     cached_network *cached; /* NULL: the whole window is computed for each character */
-    int64_t first, seen;    /* the first token of the positions that it has, and their number */
+    int64_t first, seen;    /* the first token of its cached positions, and their number */
 } session;
 
 /* ---- characters ---- */
 
-/* Bytes of the character that begins at `text`, by its first byte; what follows a wrong one is not looked at. */
+/* The bytes of the UTF-8 character at `text`, by its first byte; bytes after an invalid one are not checked. */
 static int character_bytes(const char *text)
 {
     unsigned char first = (unsigned char)text[0];
@@ -100,7 +100,7 @@ static int hex_digit(char c)
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* A class's name as the data set text gives it, or false: one printable character, or "\\n", "\\t", "\\r", "\\\\",
+/* Parses a class name of data set text, or returns false: one printable character, or "\\n", "\\t", "\\r", "\\\\",
  * "\\x1f". */
 static bool read_character(character *to, const char *name)
 {
@@ -122,7 +122,7 @@ static bool read_character(character *to, const char *name)
     return to->bytes > 0;
 }
 
-/* The class that a text begins with; -1: none. Bytes of 0 are in no text. */
+/* The class of the first character of a text; -1: none. Text contains no zero bytes. */
 static int find_class(const session *s, const char *text)
 {
     for (int i = 0; i < s->classes; i++) {
@@ -140,7 +140,7 @@ static sdlf_status read_vocabulary(session *s)
         character *c = &s->characters[s->classes];
         const char *name = sdlf_model_class_name(s->model, s->classes);
         if (!read_character(c, name))
-            return sdlf_fail(SDLF_ERROR_FORMAT, "%s: class %d, '%s', is no character", s->set.weights, s->classes,
+            return sdlf_fail(SDLF_ERROR_FORMAT, "%s: class %d, '%s', is not a character", s->set.weights, s->classes,
                              name);
         int before = find_class(s, c->text);
         if (c->text[0] && before >= 0)
@@ -178,21 +178,21 @@ static int compare_down(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* All but the k largest become 0; of equals the first stay. */
+/* Sets all but the k largest to 0; of equals the first are kept. */
 static void keep_likeliest(double *weight, int count, int64_t k)
 {
     if (k == 0 || k >= count) return;
     double *sorted = memory_allocate((size_t)count * sizeof *sorted);
     memcpy(sorted, weight, (size_t)count * sizeof *sorted);
     qsort(sorted, (size_t)count, sizeof *sorted, compare_down);
-    int64_t equals = k; /* of the k-th, that stay */
+    int64_t equals = k; /* equal to the k-th, that are kept */
     for (int i = 0; i < count; i++) equals -= weight[i] > sorted[k - 1];
     for (int i = 0; i < count; i++)
         if (weight[i] < sorted[k - 1] || (weight[i] == sorted[k - 1] && equals-- <= 0)) weight[i] = 0;
     free(sorted);
 }
 
-/* The class that the scores and the draw of this number give; -1: none, where scores are no numbers. */
+/* Draws a class from the scores with random draw `number`; -1 if scores are NaN. */
 static int32_t draw(session *s, const float *score, int64_t number)
 {
     double sum = 0, largest = -INFINITY, temperature = s->set.temperature;
@@ -258,8 +258,8 @@ static sdlf_status compute(session *s)
     return sdlf_plan_read(s->plan, s->output, s->scores, SDLF_FLOAT32, bytes * s->classes);
 }
 
-/* Scores of a position must not depend on what follows it, which is not known yet: another end leaves those before it
- * bit for bit. */
+/* Checks that scores do not depend on later positions, which are not known yet: changing the end of the input leaves
+ * earlier scores bitwise equal. */
 static sdlf_status check_causal(session *s)
 {
     int64_t length = s->length, count = length * s->classes;
@@ -268,7 +268,7 @@ static sdlf_status check_causal(session *s)
     for (int64_t i = 0; i < length; i++) s->window[i] = (float)(i * 7 % s->classes);
     status = compute(s);
     memcpy(before, s->scores, (size_t)count * sizeof *before);
-    for (int64_t first = length - 1; first > 0 && status == SDLF_OK; first /= 2) { /* from there on all is changed */
+    for (int64_t first = length - 1; first > 0 && status == SDLF_OK; first /= 2) { /* changes all from there on */
         for (int64_t i = first; i < length; i++) s->window[i] = (float)((i * 7 + 1) % s->classes);
         status = compute(s);
         if (status == SDLF_OK && memcmp(before, s->scores, (size_t)(first * s->classes) * sizeof *before) != 0)
@@ -281,7 +281,7 @@ static sdlf_status check_causal(session *s)
     return status;
 }
 
-/* Control characters that a terminal would obey are shown by name there. */
+/* Prints a character; on a terminal, control characters are shown by name. */
 static void put_character(session *s, const character *c)
 {
     unsigned char first = (unsigned char)c->text[0];
@@ -294,8 +294,8 @@ static void put_character(session *s, const character *c)
     if (!s->set.json) fflush(to);
 }
 
-/* Scores of what follows the text, by the whole window. What lies behind the text so far is not seen by the position
- * that counts. */
+/* Scores the next character by running the whole window. The position that is read does not depend on the tokens after
+ * the text so far. */
 static sdlf_status score_window(session *s, const float **scores)
 {
     int64_t seen = s->count < s->length ? s->count : s->length;
@@ -304,8 +304,8 @@ static sdlf_status score_window(session *s, const float **scores)
     return compute(s);
 }
 
-/* The same, by the positions that are new. Once the network's length is full, its second half is read again, as the
- * beginning: so two positions are computed for a character, at the most, however long the text is. */
+/* The same with the KV cache, computing only new positions. When the network's length is full, its second half is
+ * recomputed as the beginning: at most two positions are computed per character on average, however long the text. */
 static sdlf_status score_cached(session *s, const float **scores)
 {
     sdlf_status status = SDLF_OK;
@@ -321,7 +321,7 @@ static sdlf_status score_cached(session *s, const float **scores)
     return status;
 }
 
-/* One character more. */
+/* Generates one character. */
 static sdlf_status step(session *s, int64_t number)
 {
     const float *scores;
@@ -329,7 +329,7 @@ static sdlf_status step(session *s, int64_t number)
     if (status != SDLF_OK) return status;
     int32_t drawn = draw(s, scores, number);
     if (drawn < 0)
-        return sdlf_fail(SDLF_ERROR_NUMERIC, "%s: the scores of character %lld are no finite numbers", s->set.weights,
+        return sdlf_fail(SDLF_ERROR_NUMERIC, "%s: the scores of character %lld are not finite", s->set.weights,
                          (long long)number + 1);
     s->token[s->count++] = drawn;
     put_character(s, &s->characters[drawn]);
@@ -391,4 +391,4 @@ static int run(int count, char **words)
 }
 
 const command generate_command = {
-    .name = "generate", .summary = "write on from a text, with a network of characters", .run = run};
+    .name = "generate", .summary = "continue a text with a character-level network", .run = run};

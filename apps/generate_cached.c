@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See generate_cached.h: the network's layers again, for one position and what is kept of those before it. */
+/* See generate_cached.h: a second network with the same layers, for one position and the cache of earlier ones. */
 #include "apps/generate_cached.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@ struct cached_network {
 
 /* ---- layers: names of those that are added are not ones that others have ---- */
 
-/* Options of layers that have none but a name. */
+/* Options of layers whose only option is a name. */
 typedef struct named_options {
     const char *name;
 } named_options;
@@ -31,7 +31,7 @@ typedef struct making {
     cached_network *network;
     sdlf_model *net;
     sdlf_node position;
-    sdlf_node *made; /* of each of the old layers */
+    sdlf_node *made; /* of each original layer */
     int64_t past;
 } making;
 
@@ -40,7 +40,7 @@ static sdlf_node input_of(const making *m, int layer, int index)
     return m->made[sdlf_model_layer_input(m->network->from, layer, index).layer];
 }
 
-/* Heads (N,1,H D) of a third of the projection, as (N,H,1,D). */
+/* Extracts a third (query, key or value) of the projection, (N,1,H D), as heads (N,H,1,D). */
 static sdlf_node cut_heads(const making *m, sdlf_node projected, int third, int64_t channels, int64_t heads)
 {
     sdlf_slice_options part = {
@@ -50,7 +50,7 @@ static sdlf_node cut_heads(const making *m, sdlf_node projected, int third, int6
     return sdlf_transpose(m->net, x, &(sdlf_transpose_options){.order = sdlf_shape(0, 2, 1, 3)});
 }
 
-/* What is new behind what is kept. */
+/* Appends the new position to the cached ones. */
 static sdlf_node keep(making *m, const char *layer, const char *what, sdlf_node x, int64_t heads, int64_t depth)
 {
     char past[NAME], present[NAME];
@@ -62,7 +62,7 @@ static sdlf_node keep(making *m, const char *layer, const char *what, sdlf_node 
     return y;
 }
 
-/* The queries' scale is in their weights. */
+/* Adds attention. The scale of the queries is folded into their weights. */
 static sdlf_node add_attention(making *m, int index, const sdlf_layer *layer)
 {
     const sdlf_multi_head_attention_options *options = layer->options;
@@ -90,7 +90,7 @@ static sdlf_node add_attention(making *m, int index, const sdlf_layer *layer)
     return sdlf_fully_connected(m->net, y, &linear);
 }
 
-/* A table of positions, of which one row is picked. */
+/* Adds a position table, from which one row is gathered. */
 static sdlf_node add_position(making *m, int index, const sdlf_layer *layer)
 {
     const cached_network *network = m->network;
@@ -118,7 +118,7 @@ static void add_layer(making *m, int index)
 
 /* ---- weights ---- */
 
-/* The old name of a parameter: "a.in_proj.weight" is "a.in_proj_weight" there. */
+/* The original name of a parameter: "a.in_proj.weight" was "a.in_proj_weight". */
 static void old_name(char *to, const char *name)
 {
     static const char *const own[] = {".in_proj.", ".out_proj."};
@@ -129,7 +129,7 @@ static void old_name(char *to, const char *name)
     }
 }
 
-/* Rows of queries are scaled by 1 / sqrt(depth). */
+/* Scales the query rows by 1 / sqrt(depth). */
 static void scale_queries(const making *m, const char *name, sdlf_tensor *value)
 {
     const char *end = strstr(name, ".in_proj_");
@@ -153,7 +153,7 @@ static sdlf_status copy_weights(const making *m)
         old_name(name, sdlf_model_parameter(m->net, i)->name);
         const sdlf_parameter *from = sdlf_model_find_parameter(m->network->from, name);
         if (from == NULL || sdlf_tensor_count(&from->value) != sdlf_tensor_count(to))
-            return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "no parameter %s to go on with", name);
+            return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "no parameter %s to continue with", name);
         memcpy(to->data, from->value.data, (size_t)sdlf_tensor_bytes(to));
         scale_queries(m, name, to);
     }
@@ -180,7 +180,7 @@ static sdlf_status make_network(void *user, int64_t length, bool weights, sdlf_m
 
 /* ---- which networks ---- */
 
-/* Does the layer look at each position by itself, or back at those before in a way that is known here? */
+/* True if the layer is position-wise, or depends on earlier positions in a way supported here. */
 static bool is_known(const sdlf_layer *layer)
 {
     static const char *const alone[] = {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The sdlf program: which subcommand? */
+/* The sdlf program: dispatches to a subcommand. */
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -43,13 +43,13 @@ static void print_help(FILE *file)
           "\nExit codes:\n"
           "  0    done\n"
           "  1    it failed: the last line on standard error says why\n"
-          "  2    wrong use: an option, a name or a combination that cannot be\n"
-          "  3    parity: compared, and found different\n"
-          "  128+ stopped by a signal, whose number is added: 130 for Ctrl-C\n",
+          "  2    usage error: an invalid option, name or combination\n"
+          "  3    parity: the results differ\n"
+          "  128+ stopped by a signal: 128 plus its number, 130 for Ctrl-C\n",
           file);
 }
 
-/* The page sdlf(1); the commands have pages of their own. */
+/* Prints the page sdlf(1); the commands have pages of their own. */
 static void print_manual(void)
 {
     puts(".TH SDLF 1 \"\" \"sdlf " SDLF_VERSION
@@ -60,7 +60,7 @@ static void print_manual(void)
     puts(".SH DESCRIPTION\nA first run, without any file:\n.PP\n.nf\n"
          "  sdlf train                                      keeps simple_cnn.safetensors\n"
          "  sdlf eval \\-\\-weights simple_cnn.safetensors      says how good it is\n.fi\n.PP\n"
-         "Options are written \\-\\-name value or \\-\\-name=value; a value given twice counts once, the last. @FILE "
+         "Options are written \\-\\-name value or \\-\\-name=value; if given twice, the last value counts. @FILE "
          "reads options from a file.");
 }
 
@@ -92,7 +92,7 @@ static int show_help(const command *chosen, int count, char **words)
     return chosen->run(count, words);
 }
 
-/* "sdlf complete WORD...": what could stand as the last word, for the completions of shells. */
+/* "sdlf complete WORD...": prints completions of the last word, for shells. */
 static int complete(int count, char **words)
 {
     const command *chosen = count > 1 ? find_command(words[0]) : NULL;
@@ -149,8 +149,8 @@ static int run(int count, char **words)
     return code;
 }
 
-/* The first file opened would take the number of a stream that was closed, and get what is printed: let something stand
- * there that refuses to be used. */
+/* Without this, the first file opened would take the descriptor of a closed standard stream and receive its output: a
+ * placeholder that fails on use takes the descriptor instead. */
 static void hold_closed_streams(void)
 {
     for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; stream++) {
@@ -163,10 +163,10 @@ int main(int count, char **words)
 {
     hold_closed_streams();
     json_watch_memory();
-    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow further is an error to report, not a reason to die */
+    signal(SIGXFSZ, SIG_IGN); /* reaching the file size limit is an error to report, not to die from */
     int code = run(count, words);
     if ((fflush(stdout) == 0 && !ferror(stdout)) || code != COMMAND_OK) return code;
-    if (interrupt_signal() != 0) return COMMAND_SIGNAL + interrupt_signal(); /* nobody read the last of it */
+    if (interrupt_signal() != 0) return COMMAND_SIGNAL + interrupt_signal(); /* the last output was not read */
     terminal_error(NULL, "the output could not be written");
     return COMMAND_FAILED;
 }

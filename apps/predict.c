@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf predict: say what is in pictures, and in rows of numbers. */
+/* sdlf predict: classifies images, and rows of numbers. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,8 +41,8 @@ static const argument predict_arguments[] = {
     {"labels", ARGUMENT_TEXT, offsetof(settings, label_file), "FILE", .standard = ARGUMENT_STANDARD_INPUT,
      .help = "names of the classes, one a line (default: those that the file carries)"},
     {"label", ARGUMENT_TEXT, offsetof(settings, label), "COLUMN",
-     .help = "a table's column of labels, or COLUMN..COLUMN, which is no input, by name or by number from 1 (default: "
-             "found out, and told)"},
+     .help = "a table's label column, or COLUMN..COLUMN, not used as input, by name or by number from 1 (default: "
+             "detected and reported)"},
     {"draw", ARGUMENT_FLAG, offsetof(settings, draw), .help = "draw each picture as the network sees it"},
     {"index", ARGUMENT_INT, offsetof(settings, index), "N", .minimum = 0, .maximum = 2e9,
      .help = "which picture of an IDX file, from 0 (default: 0); which row of an array or a table (default: all)"},
@@ -62,19 +62,19 @@ typedef struct session {
     settings set;
     terminal out;
     classifier classifier;
-    int *order;       /* the likeliest classes, as many as are shown */
+    int *order;       /* the most probable classes, as many as are shown */
     int shown, width; /* of the files' names */
     labels labels;
     json_t *results;
     bool index_given;
 } session;
 
-/* Files of rows count as many samples. */
+/* A file of rows counts as this many samples. */
 enum { ROWS_IN_A_FILE = 1000 };
 
 static sdlf_status check(session *s, const arguments *given, classifier_request *request)
 {
-    const char *file = NULL, *other = NULL; /* of rows; of none that have columns */
+    const char *file = NULL, *other = NULL; /* of rows; without columns */
     int files = 0;
     for (int i = 0; i < given->operand_count; i++)
         if (rows_are_in(given->operand[i])) file = given->operand[i], files++;
@@ -85,9 +85,9 @@ static sdlf_status check(session *s, const arguments *given, classifier_request 
     if (s->set.json && s->set.draw)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--draw and --json contradict each other: JSON has no pictures");
     if (other != NULL && s->set.label != NULL)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--label is about tables, and %s is none", other);
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--label is for tables, but %s is not one", other);
     if (file != NULL && s->set.draw)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--draw is about pictures, and %s is none", file);
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--draw is for pictures, but %s is not one", file);
     return request->no_pictures ? preprocess_refuse(given, file) : preprocess_check(&s->set.preprocess);
 }
 
@@ -126,7 +126,7 @@ static void print_text(const session *s, const char *path, int64_t index)
     free(shown);
     if (index >= 0) printf("  %" PRId64, index);
     const double *found = s->classifier.probability;
-    int count = s->shown; /* of labels of which several may hold, those that do, or else the likeliest */
+    int count = s->shown; /* multi-label: those that hold, or else the most probable */
     for (; s->classifier.loss == SDLF_LOSS_BCE && count > s->set.top && found[s->order[count - 1]] < 0.5;) count--;
     for (int i = 0; i < count; i++) {
         const char *label = labels_name(&s->labels, s->order[i]);
@@ -166,7 +166,7 @@ static void add_json(const session *s, const char *path, int64_t index)
                                                 probabilities));
 }
 
-/* What the classifier has found; `index`: which of the file, -1: there is but one. */
+/* Prints the classifier's result; `index`: which sample of the file, -1: the only one. */
 static void tell(session *s, const char *path, int64_t index)
 {
     order_classes(s);
@@ -198,7 +198,7 @@ static sdlf_status tell_rows(session *s, const char *path)
     return status;
 }
 
-/* A file that cannot be read does not keep the others from being looked at. */
+/* A file that cannot be read does not stop the others from being processed. */
 static int predict(session *s, const arguments *given)
 {
     sdlf_status status = prepare(s, given);
@@ -244,14 +244,13 @@ static int run(int count, char **words)
     static const command_usage usage = {
         .command = "predict",
         .synopsis = "--weights FILE [options] FILE...",
-        .text = "Classify pictures, and the rows of arrays and tables: the likeliest class and its "
-                "probability, or all labels that hold, or the numbers that a network was trained to meet, as its file "
-                "says. Arrays (.npy) and tables of numbers (.csv, .tsv) are normalised as in training where the "
-                "model's file says how, else taken as they are; a table's columns of labels are ignored. Pictures "
-                "are preprocessed as in "
-                "training, where the model's file says how that was, or as --preprocess says. For networks that take "
-                "grey a photograph of dark ink on light paper will do: a digit is cut out, turned into light ink on "
-                "black, scaled and centred.",
+        .text = "Classify pictures, and the rows of arrays and tables: the likeliest class and its probability, or all "
+                "labels that apply, or the numbers that a network was trained to predict, as its file says. Arrays "
+                "(.npy) and tables of numbers (.csv, .tsv) are normalised as in training if the model's file says how, "
+                "else used unchanged; a table's label columns are ignored. Pictures are preprocessed as in training, "
+                "if the model's file says how, or as --preprocess says. For networks with grey input a photograph of "
+                "dark ink on light paper will do: a digit is cut out, inverted to light ink on black, scaled and "
+                "centred.",
         .epilogue = epilogue,
         .parts = parts,
         .operands_minimum = 1,
@@ -276,5 +275,4 @@ static int run(int count, char **words)
     return code;
 }
 
-const command predict_command = {
-    .name = "predict", .summary = "say what is in pictures, or in rows of numbers", .run = run};
+const command predict_command = {.name = "predict", .summary = "classify pictures, or rows of numbers", .run = run};

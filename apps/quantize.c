@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf quantize: a network whose weights, and with data its activations, are integers, as an ONNX file; and how much
- * that changes. */
+/* sdlf quantize: writes a network with integer weights, and with data also integer activations, as an ONNX file; and
+ * measures the effect on its outputs. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -42,20 +42,20 @@ static const argument table_of_arguments[] = {
     {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME", .standard = ARGUMENT_STANDARD_INPUT,
      .help = "the network, for weights files that hold none: a built-in name or FILE.json"},
     {"weights-only", ARGUMENT_CHOICE, offsetof(settings, only), "TYPE", .choices = only_names, .fallback = "none",
-     .help = "quantise weights, and leave activations as they are, which needs no data: int8, or int4 in blocks"},
+     .help = "quantise only the weights, which needs no data: int8, or int4 in blocks"},
     {"block", ARGUMENT_INT, offsetof(settings, block), "N", .minimum = 16, .maximum = 1 << 20,
-     .help = "of int4: weights along the summed axis that share a scale, a power of 2 (default: 32)"},
+     .help = "int4: weights along the summed axis that share a scale, a power of 2 (default: 32)"},
     {"per-tensor", ARGUMENT_FLAG, offsetof(settings, per_tensor),
      .help = "one scale for each weight tensor, not one for each of its filters"},
     {"skip", ARGUMENT_TEXT, offsetof(settings, skip), "LAYERS",
-     .help = "layers to leave as they are, separated by commas; NAME* stands for all that begin so"},
+     .help = "layers not to quantise, separated by commas; NAME* matches all that begin so"},
     {"opset", ARGUMENT_INT, offsetof(settings, opset), "N", .minimum = 17, .maximum = 22,
-     .help = "the version of ONNX's operators (default: 17, 21 for int4, or the lowest that will do)"},
+     .help = "version of the ONNX operators (default: 17, 21 for int4, or the lowest that suffices)"},
     {"json", ARGUMENT_FLAG, offsetof(settings, json), .help = "print JSON"},
     {.name = "Activations", .type = ARGUMENT_HEADING},
     {"data", ARGUMENT_TEXT, offsetof(settings, data), "SET",
-     .help = "the data set: its training half says in which ranges activations lie, and both networks run on its "
-             "test half (default: what the weights were trained on)"},
+     .help = "the data set: its training half gives the ranges of activations, and both networks run on its test half "
+             "(default: what the weights were trained on)"},
     {"samples", ARGUMENT_INT, offsetof(settings, samples), "N", .minimum = 1, .maximum = 1e9, .fallback = "128",
      .help = "samples for calibration"},
     {"calibration", ARGUMENT_CHOICE, offsetof(settings, calibration), "METHOD", .choices = sdlf_calibration_names,
@@ -80,7 +80,7 @@ typedef struct session {
     machine machine;
     sdlf_calculator *calculator;
     sdlf_model *model, *after;
-    const char *data; /* the set's name; NULL: there is none, and none is needed */
+    const char *data; /* the set's name; NULL: none, and none is needed */
     sdlf_dataset *train, *test;
     sdlf_quantized written;
     agreement agreement;
@@ -99,13 +99,13 @@ static sdlf_status take_operand(session *s, const char *word)
     return SDLF_OK;
 }
 
-/* Without data nothing is read, compared or computed. */
+/* Rejects options that have no effect without data. */
 static sdlf_status check_unused(const arguments *given)
 {
     static const char *const of_data[] = {"strict", "workers", "compare", "calculator", "threads"};
     for (size_t i = 0; i < sizeof of_data / sizeof of_data[0]; i++)
         if (arguments_given(given, of_data[i]))
-            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s is for data, and --weights-only reads none without --data SET",
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s is for data, but --weights-only reads none without --data SET",
                              of_data[i]);
     return SDLF_OK;
 }
@@ -120,7 +120,7 @@ static sdlf_status check_options(session *s, const arguments *given)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "weights are missing: a safetensors file, as train writes it, or ONNX");
     for (size_t i = 0; s->set.only != 0 && i < sizeof of_activations / sizeof of_activations[0]; i++)
         if (arguments_given(given, of_activations[i]))
-            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s is for activations, which --weights-only leaves as they are",
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s is for activations, which --weights-only does not quantise",
                              of_activations[i]);
     if (s->set.only != 0 && !s->set.data) {
         sdlf_status status = check_unused(given);
@@ -281,9 +281,9 @@ static int run(int count, char **words)
         .command = "quantize",
         .synopsis = "WEIGHTS -o FILE.onnx [options]",
         .text =
-            "Write a network with weights of integers as an ONNX file that this and other programs run, and say how "
-            "much smaller it is and how much its outputs change. With data, activations become integers too, in "
-            "ranges that samples give, and convolutions and products are computed in integers.",
+            "Write a network with integer weights as an ONNX file that this and other programs run, and report how "
+            "much smaller it is and how much its outputs change. With data, activations become integers too, in ranges "
+            "found on samples, and convolutions and matrix products are computed in integers.",
         .parts = parts,
         .operands_maximum = 1,
         .operands_standard = ARGUMENT_STANDARD_INPUT,
@@ -311,4 +311,4 @@ static int run(int count, char **words)
 }
 
 const command quantize_command = {
-    .name = "quantize", .summary = "write a network with integers for weights, as ONNX", .run = run};
+    .name = "quantize", .summary = "write a network with integer weights, as ONNX", .run = run};

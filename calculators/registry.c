@@ -9,7 +9,7 @@ const sdlf_calculator_class *const sdlf_builtin_calculators[] = {
     NULL,
 };
 
-const sdlf_calculator_class *sdlf_calculator_class_usual(void)
+const sdlf_calculator_class *sdlf_calculator_class_default(void)
 {
     return &sdlf_cpu_calculator_class;
 }
@@ -27,7 +27,7 @@ static const struct left_out {
     {NULL, NULL},
 };
 
-const char *sdlf_calculator_left_out(int index, const char **reason)
+const char *sdlf_calculator_unavailable(int index, const char **reason)
 {
     int count = (int)(sizeof left_out / sizeof left_out[0]) - 1;
     if (index < 0 || index >= count) return NULL;

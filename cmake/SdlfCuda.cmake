@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
-# The CUDA language: SDLF_CUDA_ENABLED is true where it may be used. AUTO asks whether nvcc is there and works, and the
-# libraries with it; ON insists; OFF does not look. Architectures are those of CMAKE_CUDA_ARCHITECTURES, else of the
-# environment variable CUDAARCHS, else this machine's GPU's, or, where there is none, every generation from Turing on.
+# The CUDA language: sets SDLF_CUDA_ENABLED. AUTO enables it if nvcc and its libraries are present and work; ON requires
+# them; OFF does not look. Architectures are those of CMAKE_CUDA_ARCHITECTURES, else of the environment variable
+# CUDAARCHS, else of this machine's GPU, or, without a GPU, every generation from Turing on.
 #
 # cuBLAS is loaded when a calculator is opened (calculators/cuda/gemm/blas.h). With SDLF_CUDA_STATIC the runtime library is linked
-# statically, too: what is built with CUDA then starts on machines that have none of it. (Tests count the allocations of all that is linked
-# into them, so that those of kernels want the shared one.)
+# statically: programs then also start on machines without CUDA. (Tests count the allocations of everything linked into them, so the kernel
+# tests need the shared library.)
 #
-# nvcc calls g++ (or what CMAKE_CUDA_HOST_COMPILER says) for the host's part of .cu files, whichever compiler the C files
-# have; the two meet in plain C functions.
+# nvcc calls g++ (or CMAKE_CUDA_HOST_COMPILER) for the host part of .cu files, whichever compiler the C files use; the
+# two interface through plain C functions.
 
 option(SDLF_CUDA_STATIC "Link CUDA's runtime library statically" OFF)
 set(SDLF_CUDART cudart)
@@ -58,9 +58,9 @@ else()
             set(CMAKE_CUDA_ARCHITECTURES "${found}" CACHE STRING "GPU architectures to build for")
         endif()
         enable_language(CUDA)
-        # CMake 3.25 does not know that nvcc 13 has C++20; without guarded statics and exceptions no C++ runtime need be linked
+        # CMake 3.25 does not know that nvcc 13 has C++20; without guarded statics and exceptions no C++ runtime is needed
         string(APPEND CMAKE_CUDA_FLAGS " -std=c++20 -Xcompiler=-fno-threadsafe-statics,-fno-exceptions")
-        # members that a designated initialiser leaves out are zero, in headers that C and C++ share too
+        # headers shared by C and C++ also rely on omitted members of designated initialisers being zero
         target_compile_options(sdlf_build_flags INTERFACE
             $<$<COMPILE_LANGUAGE:CUDA>:-Xcompiler=-Wall,-Wextra,-Wshadow,-Wno-missing-field-initializers>)
         if(SDLF_WERROR)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# cuDNN 9, for the cudnn calculator: SDLF_CUDNN_ENABLED is true where it may be used. AUTO takes it where it is found, ON insists,
-# OFF does not look. Headers and library must both be there; the library is not linked, but loaded where a cudnn calculator is opened.
+# cuDNN 9, for the cudnn calculator: sets SDLF_CUDNN_ENABLED. AUTO uses it if found, ON requires it, OFF does not look. Headers and
+# library must both be present; the library is not linked, but loaded when a cudnn calculator is opened.
 
 set(SDLF_CUDNN AUTO CACHE STRING "The cudnn calculator: AUTO (where CUDA and cuDNN 9 are found), ON (or fail), OFF")
 set_property(CACHE SDLF_CUDNN PROPERTY STRINGS AUTO ON OFF)

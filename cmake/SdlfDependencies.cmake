@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Packages, as imported targets. Threads, zlib and jansson are needed; the others switch a feature on where they are found.
+# Packages, as imported targets. Threads, zlib and jansson are required; each of the others enables a feature if found.
 #
-# A program that links the static library needs the same packages. Whoever finds one says so:
+# A program that links the static library needs the same packages. Each module that finds one exports it:
 #   sdlf_exports([CMAKE line] [MODULE pkg-config module] [LIBRARY flag or path ...])
 # CMAKE becomes a line of the installed sdlf-config.cmake; MODULE and LIBRARY go into sdlf.pc.
 function(sdlf_exports)
@@ -17,7 +17,7 @@ function(sdlf_exports)
     endforeach()
 endfunction()
 
-# A needed package is missing: say which Debian package has it.
+# Fails if a required package is missing, naming the Debian package that has it.
 function(sdlf_require found what package)
     if(NOT found)
         message(FATAL_ERROR "SDLF needs ${what}, which was not found. On Debian and Ubuntu: apt-get install ${package}, "

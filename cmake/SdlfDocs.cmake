@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The target docs: pages of the API from the public headers, in api/html of the build's folder, where Doxygen is found. Warnings are errors.
+# The target docs: API pages from the public headers, in api/html of the build folder, if Doxygen is found. Warnings are errors.
 find_program(DOXYGEN doxygen)
 mark_as_advanced(DOXYGEN)
 if(DOXYGEN)

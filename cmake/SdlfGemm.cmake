@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Which library multiplies matrices for the cpu calculator, beside its own kernels.
+# Selects the GEMM library of the cpu calculator, in addition to its own kernels.
 #   SDLF_GEMM = auto (oneDNN, else a CBLAS library, else none), onednn, cblas, portable (none)
 # Sets SDLF_GEMM_BACKEND (onednn, cblas or none: calculators/cpu/gemm_*.c) and SDLF_GEMM_LIBRARIES.
 
@@ -13,12 +13,12 @@ set(SDLF_GEMM_BACKEND none)
 set(SDLF_GEMM_LIBRARIES "")
 
 if(SDLF_GEMM MATCHES "^(auto|onednn)$")
-    # Not by its CMake package, which insists on the headers of OpenCL.
+    # Not found by its CMake package, which requires the OpenCL headers.
     find_path(SDLF_ONEDNN_HEADERS oneapi/dnnl/dnnl_version.h)
     find_library(SDLF_ONEDNN_LIBRARY libdnnl.so)
     mark_as_advanced(SDLF_ONEDNN_HEADERS SDLF_ONEDNN_LIBRARY)
     if(SDLF_ONEDNN_HEADERS AND SDLF_ONEDNN_LIBRARY)
-        # Loaded when it is first asked for, which few programs do: it and what it needs take 4 MB.
+        # Loaded on first use, since few programs need it: the library and its dependencies take 4 MB.
         add_library(sdlf_onednn INTERFACE IMPORTED)
         target_include_directories(sdlf_onednn INTERFACE "${SDLF_ONEDNN_HEADERS}")
         set(SDLF_GEMM_BACKEND onednn)

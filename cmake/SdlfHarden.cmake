@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-# What makes a mistake in memory harder to exploit, in every program and shared library of this build and in none that uses it:
-# position-independent programs, relocations that are read-only once the program runs, canaries on stacks, and calls of the C
-# library that know the size of what they write to (FORTIFY; for files that are optimised, not beside sanitizers, and not where
-# the compiler or CMAKE_C_FLAGS choose a level themselves). FULL costs speed: control-flow protection, stacks that grow page by page,
-# variables that begin as zero, and undefined behaviour that ends the program at once.
+# Hardening against the exploitation of memory errors, for the programs and shared libraries of this build but not for their users:
+# position-independent executables, relocations that are read-only at run time, stack canaries, and C library calls with checked
+# buffer sizes (FORTIFY; for optimised files, without sanitizers, and unless the compiler or CMAKE_C_FLAGS choose a level
+# themselves). FULL costs speed: control-flow protection, stack clash protection, zero-initialised variables, and a trap on undefined
+# behaviour.
 
 set(SDLF_HARDEN ON CACHE STRING "ON: stack protector, FORTIFY, position-independent programs, full RELRO; FULL: more, with a cost; OFF")
 set_property(CACHE SDLF_HARDEN PROPERTY STRINGS ON FULL OFF)
@@ -20,7 +20,7 @@ if(NOT SDLF_SANITIZE)
     set(CMAKE_REQUIRED_QUIET ON)
     set(CMAKE_TRY_COMPILE_CONFIGURATION "${CMAKE_BUILD_TYPE}") # with the flags of this build
     foreach(level 3 2)
-        unset(SDLF_HAVE_FORTIFY CACHE) # flags may be others than last time
+        unset(SDLF_HAVE_FORTIFY CACHE) # flags may have changed
         check_c_source_compiles("
             #ifdef _FORTIFY_SOURCE
             #error has been chosen
@@ -61,7 +61,7 @@ if(SDLF_HARDEN STREQUAL "FULL")
     endforeach()
     unset(CMAKE_REQUIRED_QUIET)
     # as a trap, undefined behaviour needs no library
-    set(trap -fsanitize-undefined-trap-on-error -Wno-stringop-overflow -Wno-stringop-overread) # beside which GCC sees what is not there
+    set(trap -fsanitize-undefined-trap-on-error -Wno-stringop-overflow -Wno-stringop-overread) # false positives of GCC with traps
     if(CMAKE_C_COMPILER_ID MATCHES "Clang")
         set(trap -fsanitize=local-bounds -fsanitize-trap=all)
     endif()

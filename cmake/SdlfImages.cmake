@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-# The libraries that decode images. Where one is absent or turned off, decoding such an image fails with a message that names it.
+# The libraries that decode images. If one is missing or turned off, decoding such an image fails with a message that names it.
 option(SDLF_PNG "Read PNG pictures, where libpng is found" ON)
 option(SDLF_TURBOJPEG "Read JPEG, BMP, PGM and PPM pictures, where libturbojpeg is found" ON)
 
-# Tests write such files, by sdlf_image_libraries.
+# Tests write such files through sdlf_image_libraries.
 add_library(sdlf_image_libraries INTERFACE)
 function(sdlf_decode_with name library)
     target_link_libraries(sdlf PRIVATE ${library})

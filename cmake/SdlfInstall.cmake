@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Installation: library, headers, programs, CMake package and pkg-config file. What a user of the static library must link
-# beside it was collected by sdlf_exports (SdlfDependencies.cmake); a shared library brings its own.
+# Installation: library, headers, programs, CMake package and pkg-config file. sdlf_exports (SdlfDependencies.cmake) has
+# collected what a user of the static library must link as well; a shared library has its own dependencies.
 
 include(CMakePackageConfigHelpers)
 set(package_folder "${CMAKE_INSTALL_LIBDIR}/cmake/sdlf")
@@ -12,13 +12,13 @@ install(TARGETS sdlf EXPORT sdlf-targets
 install(EXPORT sdlf-targets NAMESPACE sdlf:: DESTINATION "${package_folder}" COMPONENT dev)
 install(DIRECTORY "${PROJECT_SOURCE_DIR}/framework/include/sdlf" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT dev
     FILES_MATCHING PATTERN "*.h")
-install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/sdlf COMPONENT license) # packages have it among their documents
+install(FILES "${PROJECT_SOURCE_DIR}/LICENSE" DESTINATION ${CMAKE_INSTALL_DATADIR}/licenses/sdlf COMPONENT license) # packages install it as documentation
 install(DIRECTORY apps/examples/ DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/libsdlf-dev/examples COMPONENT dev)
 if(SDLF_BUILD_PROGRAM)
     install(TARGETS sdlf_program RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program)
-    install(PROGRAMS scripts/get-mnist.sh DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program RENAME sdlf-get-mnist) # which messages name
+    install(PROGRAMS scripts/get-mnist.sh DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT program RENAME sdlf-get-mnist) # messages name it
 endif()
-if(PROJECT_IS_TOP_LEVEL) # the last installation of this build folder
+if(PROJECT_IS_TOP_LEVEL) # removes the last installation from this build folder
     add_custom_target(uninstall COMMAND "${CMAKE_COMMAND}" "-DMANIFEST=${PROJECT_BINARY_DIR}/install_manifest.txt"
         -P "${PROJECT_SOURCE_DIR}/cmake/uninstall.cmake" VERBATIM)
 endif()
@@ -34,7 +34,7 @@ write_basic_package_version_file(sdlf-config-version.cmake COMPATIBILITY SameMin
 install(FILES "${PROJECT_BINARY_DIR}/sdlf-config.cmake" "${PROJECT_BINARY_DIR}/sdlf-config-version.cmake"
     DESTINATION "${package_folder}" COMPONENT dev)
 
-# pkg-config sdlf: with the static library alone, everything is public, so that no --static is needed
+# pkg-config sdlf: if there is only the static library, everything is public, so that no --static is needed
 set(modules "")
 set(libraries "")
 if(NOT BUILD_SHARED_LIBS)

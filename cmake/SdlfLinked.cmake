@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-# SDLF_LINKED: the libraries that are linked into the program, or that it loads, for `sdlf --version --json`. A row each: name|version|licence, an
-# SPDX expression. Versions are those that this build has found; of the GNU C Library the program asks (apps/info/build.c). No version: the
-# library does not say it.
+# SDLF_LINKED: the libraries that are linked into the program, or that it loads, for `sdlf --version --json`. One row each: name|version|licence,
+# an SPDX expression. Versions are those found by this build; the program queries that of the GNU C Library (apps/info/build.c). No version: the
+# library does not report it.
 set(SDLF_LINKED "zlib|${ZLIB_VERSION_STRING}|Zlib" "jansson|${JANSSON_VERSION}|MIT")
-set(mpi "MPI|${MPI_C_VERSION}|") # of which there are several
+set(mpi "MPI|${MPI_C_VERSION}|") # there are several implementations
 if("${MPI_C_LIBRARIES} ${MPI_C_INCLUDE_DIRS}" MATCHES "openmpi|ompi")
     set(mpi "Open MPI||BSD-3-Clause-Open-MPI")
     find_file(SDLF_MPI_VERSION_HEADER mpi.h PATHS ${MPI_C_INCLUDE_DIRS} NO_DEFAULT_PATH)
@@ -35,7 +35,7 @@ foreach(row "PNG_FOUND;libpng|${PNG_VERSION_STRING}|libpng-2.0" "TURBOJPEG_FOUND
 endforeach()
 if(SDLF_GEMM_BACKEND STREQUAL "onednn")
     list(APPEND SDLF_LINKED "oneDNN|${SDLF_ONEDNN_VERSION}|Apache-2.0")
-    # and what it computes with in several threads
+    # and its threading runtime
     execute_process(COMMAND "${CMAKE_READELF}" -d "${SDLF_ONEDNN_LIBRARY}" OUTPUT_VARIABLE needed ERROR_QUIET)
     foreach(row "libgomp;libgomp||GPL-3.0-or-later WITH GCC-exception-3.1" "lib(omp|iomp5);LLVM OpenMP||Apache-2.0 WITH LLVM-exception"
             "libtbb;oneTBB||Apache-2.0")
@@ -46,7 +46,7 @@ if(SDLF_GEMM_BACKEND STREQUAL "onednn")
         endif()
     endforeach()
 elseif(SDLF_GEMM_BACKEND STREQUAL "cblas")
-    set(licence "") # of the reference, and of others
+    set(licence "") # for the reference and others
     if(CBLAS_MODULE_NAME STREQUAL "openblas")
         set(licence BSD-3-Clause)
     endif()
@@ -57,5 +57,5 @@ check_symbol_exists(__GLIBC__ features.h SDLF_HAVE_GLIBC)
 if(SDLF_HAVE_GLIBC)
     list(APPEND SDLF_LINKED "GNU C Library||LGPL-2.1-or-later")
 else()
-    list(APPEND SDLF_LINKED "C Library||") # musl (MIT), say
+    list(APPEND SDLF_LINKED "C Library||") # for example musl (MIT)
 endif()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# Manual pages and completions for shells. The program prints the pages from its tables of options, so they are made where it can be run.
+# Manual pages and shell completions. The program prints the pages from its option tables, so they are created only if it can be run.
 install(FILES apps/completions/sdlf.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME sdlf COMPONENT program)
 install(FILES apps/completions/_sdlf DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions COMPONENT program)
 install(FILES apps/completions/sdlf.fish DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d COMPONENT program)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# MPI, for the mpi communicator: SDLF_MPI_ENABLED is true where it may be used. AUTO takes it where it is found, ON insists, OFF does not look.
+# MPI, for the mpi communicator: sets SDLF_MPI_ENABLED. AUTO uses it if found, ON requires it, OFF does not look.
 set(SDLF_MPI AUTO CACHE STRING "The mpi communicator: AUTO (where MPI is found), ON (or fail), OFF")
 set_property(CACHE SDLF_MPI PROPERTY STRINGS AUTO ON OFF)
 set(SDLF_MPI_ENABLED OFF)
@@ -13,7 +13,7 @@ else()
     if(MPI_C_FOUND)
         set(SDLF_MPI_ENABLED ON)
         sdlf_summary("MPI" "${MPI_C_VERSION}, ${MPI_C_LIBRARIES}")
-        # Where linkers find it by themselves, too, it is named so: Debian's own folder would become a path in every program.
+        # If linkers find it by themselves, only its name is passed: else Debian's own folder would be a path in every program.
         find_library(SDLF_MPI_LIBRARY mpi)
         mark_as_advanced(SDLF_MPI_LIBRARY)
         set(mpi_link ${MPI_C_LIBRARIES})

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# NCCL, for the nccl communicator: SDLF_NCCL_ENABLED is true where it may be used. AUTO takes it where it is found beside CUDA, ON
-# insists, OFF does not look.
+# NCCL, for the nccl communicator: sets SDLF_NCCL_ENABLED. AUTO uses it if found together with CUDA, ON requires it, OFF does not
+# look.
 set(SDLF_NCCL AUTO CACHE STRING "The nccl communicator: AUTO (where CUDA and NCCL are found), ON (or fail), OFF")
 set_property(CACHE SDLF_NCCL PROPERTY STRINGS AUTO ON OFF)
 set(SDLF_NCCL_ENABLED OFF)

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-# Options, build type, warnings and sanitizers. Flags apply through the interface target sdlf_build_flags, which stays
-# inside this build: nothing of it reaches a program that uses the library.
+# Options, build type, warnings and sanitizers. Flags apply through the interface target sdlf_build_flags, which is
+# private to this build: none of them reaches a program that uses the library.
 
 set(CMAKE_C_STANDARD 11)
 set(CMAKE_C_STANDARD_REQUIRED ON)
 set(CMAKE_C_EXTENSIONS OFF)
-set(CMAKE_POSITION_INDEPENDENT_CODE ON) # a program's shared library may have the static one in it
-if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES) # a project around it has its own
+set(CMAKE_POSITION_INDEPENDENT_CODE ON) # a shared library of a program may contain the static one
+if(PROJECT_IS_TOP_LEVEL AND NOT CMAKE_BUILD_TYPE AND NOT CMAKE_CONFIGURATION_TYPES) # an enclosing project has its own
     set(CMAKE_BUILD_TYPE Release CACHE STRING "Build type" FORCE)
     set_property(CACHE CMAKE_BUILD_TYPE PROPERTY STRINGS Release Debug RelWithDebInfo MinSizeRel)
 endif()
@@ -16,7 +16,7 @@ if(PROJECT_IS_TOP_LEVEL)
 endif()
 option(SDLF_BUILD_PROGRAM "Build the program sdlf and the examples" ${PROJECT_IS_TOP_LEVEL})
 option(SDLF_INSTALL "Install the library, its headers and the program" ${PROJECT_IS_TOP_LEVEL})
-# Tests reach functions that a shared library does not export.
+# Tests call functions that a shared library does not export.
 if(PROJECT_IS_TOP_LEVEL AND NOT BUILD_SHARED_LIBS)
     set(tests_default ON)
 else()
@@ -29,7 +29,7 @@ set_property(CACHE SDLF_SANITIZE PROPERTY STRINGS OFF ON thread extra)
 option(SDLF_FUZZ "Build the libFuzzer targets (Clang only)" OFF)
 option(SDLF_PYTHON_PACKAGE "Build the extension module of the Python package (needs nanobind)" OFF)
 option(SDLF_ONNX "Read ONNX models, where protobuf-c is found" ON)
-set(cuda_default OFF) # in a project around it, CUDA is only there when asked for
+set(cuda_default OFF) # in an enclosing project, CUDA is enabled only on request
 if(PROJECT_IS_TOP_LEVEL)
     set(cuda_default AUTO)
 endif()
@@ -55,7 +55,7 @@ target_compile_options(sdlf_build_flags INTERFACE
 if(SDLF_WERROR)
     target_compile_options(sdlf_build_flags INTERFACE $<$<COMPILE_LANGUAGE:C>:-Werror>)
 endif()
-# Plans compare operations byte by byte. GCC 15 and later leave the rest of a union as it was, where only one member is initialised.
+# Plans compare operations byte by byte. GCC 15 and later leave the rest of a union unchanged if only one member is initialised.
 include(CheckCCompilerFlag)
 check_c_compiler_flag(-fzero-init-padding-bits=unions SDLF_HAVE_ZERO_INIT_UNIONS)
 if(SDLF_HAVE_ZERO_INIT_UNIONS)
@@ -68,7 +68,7 @@ if(CMAKE_C_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR MATCHES "^(aarc
 double largest(const float *x, int n) { double y = 0; for (int i = 0; i < n; i++) y = fmax(y, (double)x[i]); return y; }
 int main(void) { return 0; }" SDLF_VECTORISES_FMAX)
     unset(CMAKE_REQUIRED_FLAGS)
-    if(NOT SDLF_VECTORISES_FMAX) # GCC 12.2 breaks inside on such a loop
+    if(NOT SDLF_VECTORISES_FMAX) # GCC 12.2 has an internal error on such a loop
         target_compile_options(sdlf_build_flags INTERFACE $<$<COMPILE_LANGUAGE:C>:-fno-builtin-fmax -fno-builtin-fmin>)
     endif()
 endif()
@@ -92,7 +92,7 @@ elseif(SDLF_SANITIZE)
     target_compile_options(sdlf_build_flags INTERFACE
         $<$<COMPILE_LANGUAGE:C>:-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer>)
     target_link_options(sdlf_build_flags INTERFACE -fsanitize=address,undefined)
-    if(CMAKE_C_COMPILER_ID STREQUAL "GNU") # whose stand-in for the stack is aligned to less than a vector of AVX-512 needs
+    if(CMAKE_C_COMPILER_ID STREQUAL "GNU") # its fake stack is aligned to less than AVX-512 vectors need
         target_compile_options(sdlf_build_flags INTERFACE $<$<COMPILE_LANGUAGE:C>:--param=asan-use-after-return=0>)
     endif()
 endif()

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Packages: cpack -G DEB and -G TGZ, of what install() puts in the components library, dev, program and python. Of one state of the tree they are the
-# same bytes every time: their dates are SOURCE_DATE_EPOCH, or the last commit's.
+# Packages: cpack -G DEB and -G TGZ, of the install() components library, dev, program and python. They are reproducible: the same tree gives the
+# same bytes, with dates from SOURCE_DATE_EPOCH or the last commit.
 
 set(CPACK_PACKAGE_NAME sdlf)
 set(CPACK_PACKAGE_VENDOR "SDLF")
@@ -13,10 +13,10 @@ set(CPACK_RESOURCE_FILE_LICENSE "${PROJECT_SOURCE_DIR}/LICENSE")
 set(CPACK_STRIP_FILES ON)
 set(CPACK_VERBATIM_VARIABLES ON)
 set(CPACK_PACKAGE_FILE_NAME "sdlf-${PROJECT_VERSION}-${CMAKE_SYSTEM_NAME}-${CMAKE_SYSTEM_PROCESSOR}")
-set(CPACK_ARCHIVE_COMPONENT_INSTALL OFF) # one archive of all
+set(CPACK_ARCHIVE_COMPONENT_INSTALL OFF) # one archive for all
 set(CPACK_COMPONENTS_ALL program dev)
 
-# Debian's packages: the program, what builds need, and the shared library where there is one
+# Debian packages: the program, the development files, and the shared library if there is one
 set(CPACK_DEB_COMPONENT_INSTALL ON)
 set(CPACK_COMPONENTS_GROUPING ONE_PER_GROUP)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
@@ -38,7 +38,7 @@ if(BUILD_SHARED_LIBS)
     set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libsdlf${SDLF_SOVERSION})
     set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
     set(CPACK_DEBIAN_LIBRARY_PACKAGE_SHLIBDEPS ON)
-    # Not CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS, which calls ldconfig in scripts: dpkg does it by a trigger.
+    # Not CPACK_DEBIAN_PACKAGE_GENERATE_SHLIBS, which calls ldconfig in scripts: dpkg does that with a trigger.
     file(WRITE "${PROJECT_BINARY_DIR}/package/shlibs" "libsdlf ${SDLF_SOVERSION} libsdlf${SDLF_SOVERSION} (>= ${PROJECT_VERSION})\n")
     file(WRITE "${PROJECT_BINARY_DIR}/package/triggers" "activate-noawait ldconfig\n")
     set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA "${PROJECT_BINARY_DIR}/package/shlibs;${PROJECT_BINARY_DIR}/package/triggers")
@@ -69,7 +69,7 @@ if(BUILD_SHARED_LIBS)
         endforeach()
     endif()
 else()
-    set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "zlib1g-dev, libjansson-dev") # and what else the build has found
+    set(CPACK_DEBIAN_DEV_PACKAGE_DEPENDS "zlib1g-dev, libjansson-dev") # and the others that the build has found
     get_property(modules GLOBAL PROPERTY SDLF_EXPORT_MODULES)
     foreach(pair libpng:libpng-dev libturbojpeg:libturbojpeg0-dev libprotobuf-c:libprotobuf-c-dev)
         string(REGEX MATCH "^([^:]+):(.+)$" pair "${pair}")
@@ -82,9 +82,9 @@ else()
     endif()
 endif()
 
-# What every package of Debian's has beside it
+# Files that every Debian package contains
 find_program(SDLF_GZIP gzip)
-string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC) # of SOURCE_DATE_EPOCH, where it is set
+string(TIMESTAMP date "%a, %d %b %Y %H:%M:%S +0000" UTC) # of SOURCE_DATE_EPOCH, if set
 if(NOT DEFINED ENV{SOURCE_DATE_EPOCH})
     execute_process(COMMAND git -C "${PROJECT_SOURCE_DIR}" log -1 --format=%cd "--date=format-local:%a, %d %b %Y %H:%M:%S +0000"
         OUTPUT_VARIABLE committed OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE code)

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: MIT
-# Where an installed program and a shared library look for the libraries that they need (RUNPATH): in the folders outside of this
-# build in which these were found, and a program of the shared library in ../lib, so that an installation may be moved.
+# Where an installed program and a shared library look for the libraries that they need (RUNPATH): in the folders outside this
+# build where these were found, and, for a program with the shared library, in ../lib, so that an installation can be moved.
 #
-# CMake would write other paths for the build folder, edit them when it installs, and make room for longer ones with empty
-# entries. These mean the working directory: a library that lies there would be run. So the paths are those of the
-# installation from the start. For ../lib to be right in the build folder, a shared build has the layout of the installation
-# there, in stage/, and build/PRESET/sdlf is a link into it.
+# CMake would write other paths for the build folder, edit them when installing, and reserve space for longer ones with
+# empty entries. These mean the working directory: a library there would be loaded. So the paths are those of the
+# installation from the start. To make ../lib valid in the build folder, a shared build has the installation's layout there,
+# in stage/, and build/PRESET/sdlf is a link into it.
 
 set(programs "")
 if(SDLF_BUILD_PROGRAM)

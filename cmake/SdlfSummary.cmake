@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# What configuring found, collected while it goes on and printed once, at its end, as a table.
+# The results of configuring, collected on the way and printed as a table at the end.
 
-# sdlf_summary(FEATURE TEXT): one row. TEXT says what was found, or "off" with the reason and the remedy.
+# sdlf_summary(FEATURE TEXT): adds a row. TEXT is what was found, or "off" with the reason and the remedy.
 function(sdlf_summary feature text)
     string(LENGTH "${feature}" length)
     math(EXPR missing "14 - ${length}")

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-# The names that leave the library are those that its public headers declare, so that a program may have a function of any
-# other name. A shared library has a version script for that. A static one is linked into one object, in which all other
-# names are then made local: this takes objcopy, and where there are COMDAT groups (of .cu files) a linker that resolves them.
-# Where one is missing the archive stays as it is, and configuring says so.
+# The library exports only the names that its public headers declare, so that a program may use any other name. A shared
+# library has a version script for that. A static one is linked into one object, in which all other names are then made local:
+# this requires objcopy, and for COMDAT groups (from .cu files) a linker that resolves them. If one is missing the archive is
+# left unchanged, and configuring reports it.
 #
-# Tests reach everything. They link sdlf_internals: the archive as it was before, SDLF_INTERNALS, and what the library needs.
+# Tests can call everything. They link sdlf_internals: the original archive, SDLF_INTERNALS, and the library's dependencies.
 
-# Declarations begin at the beginning of a line, which nothing in a comment, a macro or a struct does.
+# Declarations start in the first column, unlike anything in a comment, a macro or a struct.
 file(GLOB_RECURSE headers CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/framework/include/sdlf/*.h")
 set(names "")
 foreach(header IN LISTS headers)
@@ -20,9 +20,9 @@ list(TRANSFORM names REPLACE "[(]|\\[" "")
 list(REMOVE_DUPLICATES names)
 list(LENGTH names count)
 
-# A static library is linked whole into one object (below), except for the sections that nothing uses, if it is linked with --gc-sections: so
-# each function has one of its own, which --unique keeps apart from those of other functions of its name. A shared library's files are
-# compiled alike, so that a compiler's cache has them for both.
+# A static library is linked into one object (below); --gc-sections can then still drop unused sections of it: so each function has its own
+# section, which --unique keeps separate from those of other functions of the same name. A shared library's files are compiled with the same
+# flags, so that a compiler cache serves both.
 target_compile_options(sdlf_build_flags INTERFACE $<$<COMPILE_LANGUAGE:C>:-ffunction-sections -fdata-sections>)
 set_target_properties(sdlf PROPERTIES DEFINE_SYMBOL "")
 
@@ -41,7 +41,7 @@ if(NOT CMAKE_OBJCOPY)
     set(missing "objcopy was not found (binutils)")
 else()
     include(CheckLinkerFlag)
-    check_linker_flag(C "LINKER:--unique,--force-group-allocation" SDLF_HAVE_GROUP_ALLOCATION) # GNU ld, LLVM's from 19 on
+    check_linker_flag(C "LINKER:--unique,--force-group-allocation" SDLF_HAVE_GROUP_ALLOCATION) # GNU ld, LLD from 19 on
     if(SDLF_CUDA_ENABLED AND NOT SDLF_HAVE_GROUP_ALLOCATION)
         set(missing "this linker has no --force-group-allocation, which .cu files need")
     endif()
@@ -52,7 +52,7 @@ else()
     list(JOIN names "\n" text)
     file(CONFIGURE OUTPUT "${PROJECT_BINARY_DIR}/sdlf.symbols" CONTENT "${text}\n" @ONLY)
     string(TOUPPER "${CMAKE_BUILD_TYPE}" type)
-    separate_arguments(flags UNIX_COMMAND "${CMAKE_C_FLAGS} ${CMAKE_C_FLAGS_${type}}") # of link-time optimisation
+    separate_arguments(flags UNIX_COMMAND "${CMAKE_C_FLAGS} ${CMAKE_C_FLAGS_${type}}") # for link-time optimisation
     list(APPEND flags $<$<C_COMPILER_ID:GNU>:-flinker-output=nolto-rel> $<$<BOOL:${SDLF_HAVE_GROUP_ALLOCATION}>:-Wl,--unique,--force-group-allocation>)
     set(SDLF_INTERNALS "${PROJECT_BINARY_DIR}/libsdlf_internals.a")
     set(object "${PROJECT_BINARY_DIR}/sdlf.o")

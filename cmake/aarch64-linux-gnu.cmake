@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 # A toolchain file: cross-compile for 64-bit ARM with Debian's packages gcc-aarch64-linux-gnu and qemu-user, which runs the tests.
-# Libraries are looked for in build/aarch64-root, which scripts/aarch64-libraries.sh fills.
+# Libraries are searched in build/aarch64-root, which scripts/aarch64-libraries.sh fills.
 set(CMAKE_SYSTEM_NAME Linux)
 set(CMAKE_SYSTEM_PROCESSOR aarch64)
 set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# A toolchain file: the musl C library, by Debian's package musl-tools. Libraries are looked for in build/musl-root, which
+# A toolchain file: the musl C library, from Debian's package musl-tools. Libraries are searched in build/musl-root, which
 # scripts/musl-libraries.sh fills.
 set(CMAKE_C_COMPILER musl-gcc)
 get_filename_component(sdlf_root "${CMAKE_CURRENT_LIST_DIR}/../build/musl-root" ABSOLUTE)

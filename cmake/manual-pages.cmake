@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# The manual pages, as the program (after an emulator, where it needs one) prints them:  cmake -DSDLF=[EMULATOR;]PROGRAM -DFOLDER=FOLDER [-DGZIP=PROGRAM] -P manual-pages.cmake
+# Writes the manual pages that the program (run by an emulator, if it needs one) prints: cmake -DSDLF=[EMULATOR;]PROGRAM -DFOLDER=FOLDER [-DGZIP=PROGRAM] -P manual-pages.cmake
 #
-# The program is asked for its commands, and each for what it is made of, so that none is missing.
+# The program lists its commands, and each command its parts, so that no page is missing.
 file(REMOVE_RECURSE "${FOLDER}")
 file(MAKE_DIRECTORY "${FOLDER}")
 
@@ -11,14 +11,14 @@ function(print_page name)
         message(FATAL_ERROR "${name}.1: ${said}")
     endif()
     file(SIZE "${FOLDER}/${name}.1" size)
-    if(size EQUAL 0) # a command that only leads to others
+    if(size EQUAL 0) # a command that only groups others
         file(REMOVE "${FOLDER}/${name}.1")
     elseif(GZIP)
         execute_process(COMMAND "${GZIP}" -9nf "${FOLDER}/${name}.1" COMMAND_ERROR_IS_FATAL ANY)
     endif()
 endfunction()
 
-# The words that can come next.
+# Sets the words that can come next.
 function(ask_for result)
     execute_process(COMMAND ${SDLF} complete ${ARGN} "" OUTPUT_VARIABLE said COMMAND_ERROR_IS_FATAL ANY)
     string(REGEX MATCHALL "[^\n]+" lines "${said}")
@@ -41,7 +41,7 @@ foreach(command IN LISTS commands)
     endforeach()
 endforeach()
 
-# That of a script beside the program.
+# The page of an installed script.
 file(COPY_FILE "${CMAKE_CURRENT_LIST_DIR}/../scripts/get-mnist.1" "${FOLDER}/sdlf-get-mnist.1")
 if(GZIP)
     execute_process(COMMAND "${GZIP}" -9nf "${FOLDER}/sdlf-get-mnist.1" COMMAND_ERROR_IS_FATAL ANY)

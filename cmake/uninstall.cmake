@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# cmake -DMANIFEST=FILE -P uninstall.cmake: remove the files that an installation listed there, and the folders of ours that it leaves empty.
+# cmake -DMANIFEST=FILE -P uninstall.cmake: removes the files that an installation listed there, and our own folders that are then empty.
 if(NOT EXISTS "${MANIFEST}")
     message(FATAL_ERROR "${MANIFEST} is not there: nothing has been installed from this build folder.")
 endif()

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples and labels from arrays of NumPy's. See arrays.h. */
+/* Samples and labels from NumPy arrays. See arrays.h. */
 #include "datasets/arrays.h"
 
 #include <inttypes.h>
@@ -25,7 +25,7 @@ bool arrays_split(char **first, char **second, const char *argument)
 
 /* ---- samples ---- */
 
-/* (N,C,H,W) or (N,F) of the array's shape; rank 0: it holds neither. */
+/* The array's shape as (N,C,H,W) or (N,F); rank 0: it is neither. */
 static sdlf_shape usual_shape(sdlf_shape found, bool *channels_behind)
 {
     const int64_t *dim = found.dim;
@@ -37,14 +37,14 @@ static sdlf_shape usual_shape(sdlf_shape found, bool *channels_behind)
     return before ? found : SDLF_SCALAR;
 }
 
-/* Of one sample of this shape, or of a batch: what is behind the ones in front. */
+/* The shape without its leading ones. */
 static sdlf_shape without_ones(sdlf_shape shape)
 {
     while (shape.rank > 0 && shape.dim[0] == 1) shape = sdlf_shape_without(shape, 0);
     return shape;
 }
 
-/* The shape of the samples; rank 0: there are none. */
+/* The shape of the samples; rank 0: the array holds no samples. */
 static sdlf_shape shape_of(sdlf_shape found, sdlf_shape wanted, bool *channels_behind)
 {
     sdlf_shape usual = usual_shape(found, channels_behind);
@@ -58,7 +58,7 @@ static sdlf_shape shape_of(sdlf_shape found, sdlf_shape wanted, bool *channels_b
     return made;
 }
 
-/* Where the array is one sample as the network takes it, but no array of such samples: an array of one. */
+/* If the array is a single sample of the wanted shape, not an array of such samples, view it as an array of one. */
 static void take_single(sdlf_tensor *found, sdlf_shape wanted)
 {
     bool behind;
@@ -93,7 +93,7 @@ static sdlf_status check_numbers(const sdlf_tensor *samples, const char *name)
     return SDLF_OK;
 }
 
-/* The elements as they lie in the file, with the type that samples have. */
+/* The elements in file order, converted to the samples' type. */
 static sdlf_status take_elements(sdlf_tensor *lying, npy_file *file, sdlf_dtype dtype)
 {
     sdlf_tensor found = {0};
@@ -129,7 +129,7 @@ sdlf_status arrays_take_samples(sdlf_dataset *dataset, npy_file *file, const sdl
         if (status == SDLF_OK) channels_to_planes(dataset->samples.data, lying.data, shape, sdlf_dtype_size(dtype));
         sdlf_tensor_release(&lying, NULL);
     } else if (status == SDLF_OK) {
-        dataset->samples = sdlf_tensor_view(dtype, shape, lying.data); /* which it owns from now on */
+        dataset->samples = sdlf_tensor_view(dtype, shape, lying.data); /* takes ownership of the data */
     } else {
         sdlf_tensor_release(&lying, NULL);
     }
@@ -147,7 +147,7 @@ static sdlf_status no_labels(const npy_file *file, int64_t count)
                      sdlf_dtype_is_float(file->tensor.dtype) ? "; float targets need a loss: --loss mse" : "");
 }
 
-/* Label i; -2: it is no whole number. */
+/* Label i; -2: it is not an integer. */
 static int64_t label_at(const sdlf_tensor *found, int64_t i)
 {
     if (found->dtype == SDLF_INT64) return ((const int64_t *)found->data)[i];
@@ -180,7 +180,7 @@ static sdlf_status read_labels(sdlf_dataset *dataset, npy_file *file, int64_t co
     return status;
 }
 
-/* Of samples of that shape: one for each, which may be floats that are whole, or for each pixel of each. */
+/* True if the array has one label per sample (integers, or floats with integer values) or one per pixel. */
 static bool are_labels(const sdlf_tensor *found, sdlf_shape samples)
 {
     sdlf_dtype t = found->dtype;
@@ -200,7 +200,7 @@ sdlf_status arrays_take_labels(sdlf_dataset *dataset, npy_file *file)
     sdlf_status status = read_tensor_create(&dataset->labels, SDLF_INT32, shape, file->name);
     if (status == SDLF_OK) status = read_labels(dataset, file, sdlf_shape_count(shape), dataset->labels.data);
     if (status == SDLF_OK && dataset->class_count == 0)
-        return sdlf_fail(SDLF_ERROR_FORMAT, "%s: no label counts: all are those of pixels that do not", file->name);
+        return sdlf_fail(SDLF_ERROR_FORMAT, "%s: every label is the one of ignored pixels", file->name);
     return status;
 }
 

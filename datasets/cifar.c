@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /* cifar10 and cifar100: folders of the binary version of CIFAR (A. Krizhevsky, Learning multiple layers of features
- * from tiny images, 2009), plain or gzip (.gz). A record is one label (cifar100: the coarse label, which is passed
- * over, then the fine one), then 1,024 bytes of red, of green and of blue, row by row.
+ * from tiny images, 2009), plain or gzip (.gz). A record is one label (cifar100: the coarse label, which is skipped,
+ * then the fine one), then 1,024 bytes each of red, green and blue, row by row.
  *
  *     cifar10     data_batch_1.bin to data_batch_5.bin; test_batch.bin; batches.meta.txt
  *     cifar100    train.bin; test.bin; fine_label_names.txt
  *
- * Names of classes are read where their file is there. Each channel is normalised by its mean and deviation over the
- * split. */
+ * Class names are read if their file exists. Each channel is normalised by its mean and deviation over the split.
+ */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,8 +23,8 @@
 enum { SIDE = 32, CHANNELS = 3, PIXELS = CHANNELS * SIDE * SIDE, MOST_FILES = 5, PATH_SIZE = 4096 };
 
 typedef struct cifar {
-    const char *kind, *fallback;      /* the folder where none is named */
-    int classes, label_bytes;         /* the last of which is the label */
+    const char *kind, *fallback;      /* fallback: the default folder */
+    int classes, label_bytes;         /* the last byte is the label */
     const char *files[2][MOST_FILES]; /* by split */
     const char *names;
 } cifar;
@@ -67,7 +67,7 @@ static sdlf_status find_file(char path[PATH_SIZE], const cifar *of, const char *
                      folder, file);
 }
 
-/* Append the records of an open file to the images and labels, which have room for `most`. */
+/* Append the records of an open file to the images and labels, which have capacity for `most`. */
 static sdlf_status read_records(sdlf_byte_stream *stream, const cifar *of, sdlf_dataset *dataset, int64_t most,
                                 int64_t *count)
 {
@@ -96,7 +96,7 @@ static sdlf_status read_records(sdlf_byte_stream *stream, const cifar *of, sdlf_
     }
 }
 
-/* How many records a file has; of a gzip file that is told by the standard's number only once it is read. */
+/* The number of records in a file; for a gzip file the standard's number, since only reading the file can tell. */
 static sdlf_status count_records(const sdlf_byte_stream *stream, const cifar *of, int64_t *count)
 {
     enum { USUAL = 10000, LARGEST = 50000 };
@@ -113,7 +113,7 @@ static sdlf_status count_records(const sdlf_byte_stream *stream, const cifar *of
                      stream->name, record, stream->size);
 }
 
-/* With `dataset` the files' records are read, without they are counted. */
+/* Read the records of all files into `dataset`; if it is NULL, only count them. */
 static sdlf_status go_through(const cifar *of, const char *folder, sdlf_split split, sdlf_dataset *dataset,
                               int64_t *count)
 {
@@ -132,7 +132,7 @@ static sdlf_status go_through(const cifar *of, const char *folder, sdlf_split sp
     return status;
 }
 
-/* A name a line; none where the file is not there or has another number of them. */
+/* One name a line; none if the file is missing or has another number of names. */
 static sdlf_status read_names(sdlf_dataset *dataset, const cifar *of, const char *folder)
 {
     char path[PATH_SIZE], *text = NULL, *rest = NULL;

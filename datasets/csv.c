@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* csv: rows of numbers, of which one column is the label.
+/* csv: rows of numbers, with the label in one column.
  *
  *     csv:FILE[,label=COLUMN[..COLUMN]][,shape=CxHxW][,all]
  *
- * With several columns, or where float targets are wanted, labels are numbers.
- * A first row of which at most half are numbers names the columns. Labels that are all whole numbers from 0 are the classes; others are names, sorted.
- * A fifth of the rows are for testing, those whose text sdlf_dataset_is_for_test picks, so that equal rows stay together; with `all`
- * both halves are all rows. */
+ * With several label columns, or if float targets are requested, labels are numbers.
+ * A first row of which at most half the cells are numbers is a header. Labels that are all integers from 0 are classes; others are names, sorted.
+ * A fifth of the rows are for testing: those whose text sdlf_dataset_is_for_test picks, so that equal rows stay in the same half.
+ * With `all`, each half holds all rows. */
 #include "datasets/csv.h"
 
 #include <errno.h>
@@ -25,11 +25,11 @@
 #include "framework/formats/read_file.h"
 #include "framework/formats/text.h"
 
-enum { MOST_COLUMNS = 1 << 20, TIMES = 2 /* the text grows by doubling; numbers are seen to when they are counted */ };
+enum { MOST_COLUMNS = 1 << 20, TIMES = 2 /* the text buffer doubles; the numbers are budgeted once counted */ };
 
 /* ---- the shape of the table ---- */
 
-/* The column that `word` names, by its name or its number from 1; -1: none. */
+/* The column that `word` specifies, by name or by number from 1; -1: none. */
 static int64_t find_column(const csv_table *t, char **names, const char *word, size_t length)
 {
     for (int64_t i = 0; names != NULL && i < t->columns; i++)
@@ -39,7 +39,7 @@ static int64_t find_column(const csv_table *t, char **names, const char *word, s
     return length > 0 && end == word + length && number >= 1 && number <= t->columns ? number - 1 : -1;
 }
 
-/* "COLUMN" or "COLUMN..COLUMN". */
+/* Parse "COLUMN" or "COLUMN..COLUMN". */
 static sdlf_status find_label_columns(csv_table *t, char **names)
 {
     const char *wanted = t->options->label, *dots = strstr(wanted, "..");
@@ -64,13 +64,13 @@ static sdlf_status find_label_columns(csv_table *t, char **names)
                            text_show(wanted).text);
 }
 
-/* The column that the label is in; `names` NULL: there is no header. */
+/* Find the label column; `names` NULL: there is no header. */
 static sdlf_status find_label(csv_table *t, char **names)
 {
     static const char *const usual[] = {"label", "class", "target", "y"};
     bool all = t->options->unlabelled &&
                (t->options->sample.rank == 0 || sdlf_shape_count(t->options->sample) + 1 != t->columns);
-    if (all && t->options->label == NULL) return SDLF_OK; /* no column is */
+    if (all && t->options->label == NULL) return SDLF_OK; /* no label column */
     if (t->options->label != NULL) return find_label_columns(t, names);
     t->label = t->columns - 1;
     for (size_t k = 0; names != NULL && k < sizeof usual / sizeof usual[0]; k++)
@@ -84,7 +84,7 @@ static sdlf_status find_label(csv_table *t, char **names)
     return SDLF_OK;
 }
 
-/* Rows and columns, which all rows must have. */
+/* Count the rows and columns; all rows must have the same number of columns. */
 static sdlf_status count_rows_and_columns(csv_table *t, csv_text text)
 {
     sdlf_status status = SDLF_OK;
@@ -106,7 +106,7 @@ static sdlf_status count_rows_and_columns(csv_table *t, csv_text text)
                      t->rows, t->columns);
 }
 
-/* The first row: names, where at most half of its cells are numbers. */
+/* Read the first row; it is a header if at most half of its cells are numbers. */
 static sdlf_status take_header(csv_table *t, csv_text *text)
 {
     double number;
@@ -155,7 +155,7 @@ static sdlf_status take_number(const csv_table *t, const char *cell, int64_t lin
                      t->header ? text_show(t->column[column]).text : "", text_show(cell).text);
 }
 
-/* Does this row belong to the half? */
+/* True if this row belongs to the half. */
 static bool wanted(const csv_table *t, const csv_text *text, sdlf_split split)
 {
     const char *end = memchr(text->at, '\n', (size_t)(text->end - text->at));
@@ -181,12 +181,12 @@ static sdlf_status take_row(csv_table *t, csv_text *text, int64_t row, float *to
     return SDLF_OK;
 }
 
-/* The numbers of the half's rows, and the labels of all. */
+/* Read the numbers of the half's rows, and the label cells of all rows. */
 static sdlf_status take_rows(sdlf_dataset *dataset, csv_table *t, csv_text text, sdlf_split split)
 {
     int64_t kept = 0, labels = t->label_end - t->label, size = t->columns - labels;
     csv_text again = text;
-    for (int64_t row = 0; row < t->rows; row++) { /* how many there are: nothing is changed yet */
+    for (int64_t row = 0; row < t->rows; row++) { /* first pass: count, leaving the text unchanged */
         csv_next_row(&again);
         t->kept[row] = wanted(t, &again, split);
         kept += t->kept[row];
@@ -196,7 +196,7 @@ static sdlf_status take_rows(sdlf_dataset *dataset, csv_table *t, csv_text text,
     if (kept == 0)
         return sdlf_fail(SDLF_ERROR_FORMAT,
                          "%s: too few rows, %" PRId64
-                         ", to set some apart for the %s; csv:FILE,all takes all for both halves",
+                         ", to set some apart for the %s; csv:FILE,all uses all for both halves",
                          t->name, t->rows, split == SDLF_SPLIT_TEST ? "test" : "training");
     sdlf_status status = read_tensor_create(&dataset->samples, SDLF_FLOAT32, sdlf_shape(kept, size), t->name);
     if (status == SDLF_OK)
@@ -219,10 +219,10 @@ static sdlf_status shape_samples(sdlf_dataset *dataset, const csv_table *t)
     sdlf_shape sample = t->options->sample;
     if (sample.rank == 0) return SDLF_OK;
     int64_t found = dataset->samples.shape.dim[1], kept = dataset->samples.shape.dim[0];
-    if (t->options->unlabelled && sdlf_shape_count(sample) != found) return SDLF_OK; /* whoever wants them tells */
+    if (t->options->unlabelled && sdlf_shape_count(sample) != found) return SDLF_OK; /* left to the caller to report */
     if (sdlf_shape_count(sample) != found)
         return sdlf_fail(SDLF_ERROR_FORMAT,
-                         "%s: shape=%s takes %" PRId64 " numbers, and a row has %" PRId64 " beside its label", t->name,
+                         "%s: shape=%s takes %" PRId64 " numbers, but a row has %" PRId64 " beside its label", t->name,
                          sdlf_shape_print(sample).text, sdlf_shape_count(sample), found);
     sdlf_shape shape = {.rank = sample.rank + 1, .dim = {kept}};
     memcpy(shape.dim + 1, sample.dim, (size_t)sample.rank * sizeof *sample.dim);
@@ -230,7 +230,7 @@ static sdlf_status shape_samples(sdlf_dataset *dataset, const csv_table *t)
     return SDLF_OK;
 }
 
-/* Of samples without labels: the column that was passed over, if one was, is the name of the one class. */
+/* Unlabelled samples have one class. If a label column was skipped, the class has its name. */
 static sdlf_status name_passed_over(sdlf_dataset *dataset, const csv_table *t)
 {
     char number[24];
@@ -281,7 +281,7 @@ static bool read_shape(sdlf_shape *shape, const char *text)
     return true;
 }
 
-/* FILE and what stands behind it, from the last comma on; *path is the caller's. */
+/* Split FILE from its options, starting at the last comma; the caller owns *path. */
 static sdlf_status read_argument(char **path, csv_options *options, const char *argument)
 {
     *options = (csv_options){.sample = SDLF_SCALAR};
@@ -299,8 +299,7 @@ static sdlf_status read_argument(char **path, csv_options *options, const char *
         else
             break;
     }
-    const char *last =
-        *path != NULL ? strrchr(*path, ',') : NULL; /* a comma of the file's own, or a word that is none of these */
+    const char *last = *path != NULL ? strrchr(*path, ',') : NULL; /* a comma in the file's name, or an unknown word */
     if (last != NULL && strchr(last, '=') != NULL && access(*path, F_OK) != 0)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "csv: unknown option '%s'; there are label=COLUMN, shape=CxHxW and all",
                          last + 1);
@@ -348,10 +347,9 @@ static sdlf_status check(const char *argument, sdlf_split split)
 
 const sdlf_dataset_class sdlf_csv_dataset_class = {
     .name = "csv",
-    .summary = "csv:FILE, a table of numbers with a label in each row; csv:FILE,label=COLUMN says in which column, "
-               "label=COLUMN..COLUMN in which, of float targets, "
-               "shape=1x28x28 that rows "
-               "are pictures, all that both halves are all rows",
+    .summary = "csv:FILE, a table of numbers with a label in each row; csv:FILE,label=COLUMN names its column, "
+               "label=COLUMN..COLUMN columns of float targets, shape=1x28x28 makes rows pictures, all uses all rows "
+               "for both halves",
     .load = load,
     .check = check,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Labels of a table: whole numbers from 0 are classes, other words are names of classes, and float targets are called
- * as their columns. */
+/* Labels of a table: integers from 0 are classes, other words are names of classes, and float targets are named after
+ * their columns. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -17,7 +17,7 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The class that a label says by its number; -1: it is no such number. */
+/* The class number that a label spells; -1: it is not a class number. */
 static int64_t class_number(const char *label)
 {
     double number;
@@ -25,7 +25,7 @@ static int64_t class_number(const char *label)
     return whole ? (int64_t)number : -1;
 }
 
-/* The names that occur, sorted, each once. */
+/* Name the classes by the distinct labels, sorted. */
 static sdlf_status name_classes(sdlf_dataset *dataset, const csv_table *t, char **sorted)
 {
     int64_t names = 0;
@@ -51,7 +51,7 @@ static sdlf_status name_classes(sdlf_dataset *dataset, const csv_table *t, char 
     return SDLF_OK;
 }
 
-/* The targets' names are those of their columns. */
+/* Name the targets after their columns. */
 static sdlf_status name_targets(sdlf_dataset *dataset, const csv_table *t)
 {
     int count = (int)(t->label_end - t->label);

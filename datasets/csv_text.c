@@ -9,7 +9,7 @@
 
 static const char separators[] = {',', ';', '\t'};
 
-/* The separator that the first line has most of. */
+/* The separator that is most frequent in the first line. */
 static char find_separator(const char *at, const char *end)
 {
     int64_t most = 0;
@@ -44,7 +44,7 @@ static bool is_blank(const csv_text *text, char c)
     return (c == ' ' || c == '\t') && c != text->separator;
 }
 
-/* A quoted cell from behind its quote on; `to` is where its characters go. */
+/* Read a quoted cell, starting after its opening quote; its characters go to `to`. */
 static sdlf_status take_quoted(csv_text *text, char *to, size_t *length, bool change)
 {
     int64_t line = text->line;
@@ -77,7 +77,7 @@ sdlf_status csv_take_cell(csv_text *text, char **cell, size_t *length, bool chan
         if (status != SDLF_OK) return status;
         while (text->at < text->end && is_blank(text, *text->at)) text->at++;
         if (!ends_cell(text))
-            return sdlf_fail(SDLF_ERROR_FORMAT, "%s: line %" PRId64 ": expected '%c' or the line's end behind a quote",
+            return sdlf_fail(SDLF_ERROR_FORMAT, "%s: line %" PRId64 ": expected '%c' or the line's end after a quote",
                              text->name, text->line, text->separator);
     } else {
         while (!ends_cell(text) && *text->at != '\0') text->at++;
@@ -102,7 +102,7 @@ bool csv_number(const char *cell, double *number)
     if (length == 0 || length >= sizeof copy || strspn(cell, "+-.0123456789eE") != length) return false;
     memcpy(copy, cell, length + 1);
     char *point = strchr(copy, '.');
-    if (point != NULL) *point = *localeconv()->decimal_point; /* that strtod wants */
+    if (point != NULL) *point = *localeconv()->decimal_point; /* strtod uses the locale's */
     *number = strtod(copy, &end);
     return end == copy + length;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the data sets share among themselves: their class tables, for the registry, and the normalisation of grey
- * pictures of handwriting. */
+/* Declarations shared by the data sets: their class tables, for the registry, and the normalisation of grey images of
+ * handwriting. */
 #ifndef SDLF_DATASETS_INTERNAL_H
 #define SDLF_DATASETS_INTERNAL_H
 
@@ -10,38 +10,38 @@
 #include "datasets/list.h"
 #undef SDLF_DATASET
 
-/* Normalise each channel, dimension 1, by its own mean and deviation over the samples, uint8 or float32, which are
- * there; more channels than SDLF_NORMALIZED_CHANNELS, and sequences (N,T,F), all by one. */
+/* Normalise each channel (dimension 1) by its mean and deviation over the samples, uint8 or float32, which must be in
+ * memory. More than SDLF_NORMALIZED_CHANNELS channels, and sequences (N,T,F), share one mean and deviation. */
 void sdlf_dataset_measure(sdlf_dataset *dataset);
 
-/* Sums over bytes, exact, so that no order of adding matters: channel by channel. Zeroed: of none. */
+/* Exact integer sums per channel, so that the order of addition does not matter. Zeroed: no samples yet. */
 typedef struct dataset_sums {
     uint64_t sum[SDLF_NORMALIZED_CHANNELS], squares[SDLF_NORMALIZED_CHANNELS];
     int64_t count; /* of each channel */
     int channels;
 } dataset_sums;
-/* Of one sample more: `channels` planes of `area` bytes. */
+/* Add one sample: `channels` planes of `area` bytes. */
 void sdlf_dataset_add_sums(dataset_sums *sums, const uint8_t *sample, int channels, int64_t area);
 void sdlf_dataset_join_sums(dataset_sums *sums, const dataset_sums *more);
-/* Normalise each channel by what the sums say. */
+/* Normalise each channel by the mean and deviation that the sums give. */
 void sdlf_dataset_measure_sums(sdlf_dataset *dataset, const dataset_sums *sums);
 
-/* Is what has this name, of `length` bytes, for testing, where a set does not say? FNV-1a (64 bits) of it, modulo 5, is
- * 0 there: other samples may come and go. */
+/* True if the item with this name of `length` bytes is held out for testing, for sets without a split of their own: its
+ * FNV-1a hash (64 bits) modulo 5 is 0. Adding or removing other samples does not change the answer. */
 bool sdlf_dataset_is_for_test(const char *name, size_t length);
 
-/* Keep the samples of that half, with their labels: sample i is for testing where sdlf_dataset_is_for_test says so of its
- * number, 8 bytes with the lowest first. Errors: SDLF_ERROR_FORMAT where there are none. */
+/* Keep the samples of that half, with their labels. Sample i is for testing if sdlf_dataset_is_for_test is true for i as
+ * 8 little-endian bytes. Errors: SDLF_ERROR_FORMAT if none is left. */
 sdlf_status sdlf_dataset_hold_out(sdlf_dataset *dataset, sdlf_split split);
 
-/* Does ",all" stand at the end, for which nothing is held out? Then it is cut off. */
+/* True if the argument ends in ",all", which holds nothing out; the ending is then removed. */
 bool sdlf_dataset_takes_all(char *argument);
 
-/* "KIND (PLACE)". Errors: SDLF_ERROR_MEMORY. */
+/* Set the name to "KIND (PLACE)". Errors: SDLF_ERROR_MEMORY. */
 sdlf_status sdlf_dataset_name(sdlf_dataset *dataset, const char *kind, const char *place);
 
-/* Mean and deviation of a pixel over MNIST's training images (0.1307 and 0.3081 of full white). Constants, not measured
- * from the data that is read: a network that was trained on one such set then sees another in the same units. */
+/* Mean and deviation of a pixel over MNIST's training images (0.1307 and 0.3081 of full white). They are constants, not
+ * measured from the data, so that a network trained on one such set sees another in the same units. */
 #define SDLF_HANDWRITING_MEAN  33.3f
 #define SDLF_HANDWRITING_SCALE (1.0f / 78.6f)
 

@@ -23,7 +23,7 @@
 
 enum { CLASS_COUNT = 10, TRAIN_COUNT = 60000, TRAIN_PER_TEST = 6, IMAGES_PER_PART = 256 };
 
-/* Image numbers are int32 where an epoch is shuffled. */
+/* Shuffling an epoch uses int32 image numbers. */
 static const uint64_t max_count = INT32_MAX;
 
 /* ---- one image ---- */
@@ -31,14 +31,14 @@ static const uint64_t max_count = INT32_MAX;
 int digit_label(uint64_t seed, sdlf_split split, int64_t image)
 {
     assert(image >= 0);
-    /* the steps 0 and 1 are the images' own random numbers; 2 and 3 are these */
+    /* Philox steps 0 and 1 are used by the images; the labels use 2 and 3 */
     sdlf_philox words[3];
     for (int i = 0; i < 3; i++)
         words[i] = sdlf_philox4x32(seed, (uint64_t)image / CLASS_COUNT * 4 + (uint64_t)i, SDLF_STREAM_DATASET,
                                    2 + (uint32_t)split);
     uint8_t order[CLASS_COUNT] = {0};
     for (int i = 0; i < CLASS_COUNT; i++) {
-        /* insert i at a random place of the first i + 1 */
+        /* insert i at a random position among the first i + 1 */
         uint32_t place = (uint32_t)((uint64_t)words[i / 4].word[i % 4] * (uint32_t)(i + 1) >> 32);
         order[i] = order[place];
         order[place] = (uint8_t)i;
@@ -109,14 +109,14 @@ static sdlf_status read_argument(const char *argument, uint64_t *count, uint64_t
         return sdlf_fail(SDLF_ERROR_ARGUMENT,
                          "digits: expected a seed from 0 to %" PRIu64 " after the comma, found '%s'", UINT64_MAX,
                          first);
-    if (*first == '0' && at - first > 1) /* 60,000 is meant as one number */
+    if (*first == '0' && at - first > 1) /* 60,000 was meant as one number */
         return sdlf_fail(SDLF_ERROR_ARGUMENT,
                          "digits: the seed '%s' begins with a zero; write counts without a comma, as in digits:60000",
                          first);
     return SDLF_OK;
 }
 
-/* Refuse what cannot fit, before it is drawn. */
+/* Refuse a set that cannot fit in memory before drawing it. */
 static sdlf_status check_memory(int64_t bytes, int64_t count)
 {
     char what[64];
@@ -126,7 +126,7 @@ static sdlf_status check_memory(int64_t bytes, int64_t count)
 
 /* ---- the class ---- */
 
-/* The number of images that the argument asks for, and their seed. */
+/* Parse the number of images and the seed from the argument. */
 static sdlf_status read_request(const char *argument, sdlf_split split, int64_t *count, uint64_t *seed)
 {
     uint64_t asked;
@@ -174,7 +174,7 @@ static sdlf_status load(sdlf_dataset *dataset, const char *argument, sdlf_split 
 
 const sdlf_dataset_class sdlf_digits_dataset_class = {
     .name = "digits",
-    .summary = "handwriting-like digits, drawn on the spot; digits:COUNT or digits:COUNT,SEED (default 60000,1)",
+    .summary = "handwriting-like digits, generated on demand; digits:COUNT or digits:COUNT,SEED (default 60000,1)",
     .load = load,
     .check = check,
 };

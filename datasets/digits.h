@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* How the data set `digits` is made. An image is drawn in three steps, each a file:
+/* How the data set `digits` is generated. An image is drawn in three steps, one file each:
  *
  *     digits_glyphs.c    the shapes: strokes as lists of points, several variants a digit
- *     digits_pen.c       one handwriting of a shape: points are jittered, bent and joined to thin segments of ink
+ *     digits_pen.c       one handwriting of a shape: points are jittered, bent and joined by thin segments of ink
  *     digits_render.c    the segments are scaled to a box of 20x20, painted in grey, and centred in 28x28
  *
  * Everything is drawn from Philox and computed with +, -, *, / and sqrtf in float32, which IEEE 754 fixes to the bit,
@@ -26,17 +26,17 @@ enum {
 
 /* ---- random numbers ---- */
 
-/* The numbers of one image: Philox of (seed, image and position, SDLF_STREAM_DATASET, split). */
+/* The random numbers of one image: Philox of (seed, image and position, SDLF_STREAM_DATASET, split). */
 typedef struct digit_random {
     uint64_t seed, image;
     uint32_t split;
-    uint32_t drawn; /* numbers taken so far */
+    uint32_t drawn; /* numbers drawn so far */
     sdlf_philox block;
 } digit_random;
 
 digit_random digit_random_start(uint64_t seed, sdlf_split split, int64_t image);
 uint32_t digit_random_word(digit_random *random);
-/* Uniform from `low` to `high`. From 0 to 1: below 1. */
+/* Uniform from `low` to `high`; from 0 to 1, always below 1. */
 float digit_random_uniform(digit_random *random, float low, float high);
 /* Bell-shaped with mean 0 and deviation `sigma`: the sum of four uniform numbers, hence within 3.5 deviations. */
 float digit_random_bell(digit_random *random, float sigma);
@@ -44,7 +44,7 @@ float digit_random_bell(digit_random *random, float sigma);
 /* ---- shapes ---- */
 
 typedef enum digit_joint {
-    DIGIT_END = 0, /* no point: the glyph ended before */
+    DIGIT_END = 0, /* no point: the glyph has ended */
     DIGIT_START,   /* the pen is put down here: a new stroke */
     DIGIT_BEND,    /* the curve passes through */
     DIGIT_CORNER,  /* the curve turns sharply here */
@@ -59,11 +59,11 @@ typedef struct digit_point {
 
 /* One way of writing a digit. */
 typedef struct digit_glyph {
-    int8_t weight;                            /* how often, in relation to the digit's other glyphs; 0: unused */
+    int8_t weight;                            /* relative frequency among the digit's glyphs; 0: unused */
     digit_point points[DIGIT_MAX_POINTS + 1]; /* the first is a START; an END follows the last */
 } digit_glyph;
 
-/* The glyph of `digit` that a uniform number in [0, 1) picks by weight. */
+/* Picks a glyph of `digit` by weight, from a uniform number in [0, 1). */
 const digit_glyph *digit_glyph_pick(int digit, float uniform);
 
 /* ---- ink ---- */
@@ -73,8 +73,8 @@ typedef struct digit_segment {
     float x0, y0, r0, x1, y1, r1;
 } digit_segment;
 
-/* Write a digit once: fills `segments` (room for DIGIT_MAX_SEGMENTS) and returns their number. Units: about 1 for the
- * height. */
+/* Write a digit once: fills `segments` (capacity DIGIT_MAX_SEGMENTS) and returns their number. The digit is about one
+ * unit high. */
 int digit_write(digit_segment *segments, int digit, digit_random *random);
 
 /* Scale, paint and centre the ink. `pixels` (DIGIT_PIXELS) is overwritten; `segments` are changed to pixel units. */
@@ -82,10 +82,10 @@ void digit_render(uint8_t *pixels, digit_segment *segments, int count, digit_ran
 
 /* ---- images ---- */
 
-/* The digit that image `image` shows: each run of ten images holds each digit once, in random order. */
+/* The digit shown by image `image`: each run of ten images holds each digit once, in random order. */
 int digit_label(uint64_t seed, sdlf_split split, int64_t image);
 
-/* Draw image `image`, a function of only (seed, split, image). */
+/* Draw image `image`, which depends only on (seed, split, image). */
 void digit_draw(uint8_t *pixels, uint64_t seed, sdlf_split split, int64_t image);
 
 #endif

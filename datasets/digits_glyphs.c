@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* The shapes of the digits: the ways of writing each, as strokes through points in two poses. */
+/* The shapes of the digits: the ways to write each digit, as strokes through points in two poses. */
 #include "datasets/digits.h"
 
 #include <assert.h>
 
-/* A stroke starts, bends through a point, turns a corner. */
+/* S: a stroke starts. B: it bends through the point. C: it turns a corner. */
 enum { S = DIGIT_START, B = DIGIT_BEND, C = DIGIT_CORNER };
 
 enum { MAX_GLYPHS = 8 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* One handwriting of a digit: a glyph is posed, jittered, bent, slanted and turned; its points are joined by
- * centripetal Catmull-Rom curves (Catmull, Rom: A class of local interpolating splines, 1974), and the pen's width
- * varies along them. */
+/* One handwriting of a digit: a glyph is posed, jittered, bent, slanted and rotated; its points are joined by
+ * centripetal Catmull-Rom curves (Catmull, Rom: A class of local interpolating splines, 1974), along which the pen's
+ * width varies. */
 #include "datasets/digits.h"
 
 #include <math.h>
@@ -11,14 +11,14 @@ typedef struct knot {
     digit_joint joint;
 } knot;
 
-/* A smooth map of the plane: how the hand deforms what it means to write. */
+/* A smooth map of the plane: how the hand deforms the intended shape. */
 typedef struct hand {
     float aspect;       /* width */
     float bow_x, bow_y; /* vertical and horizontal lines bend */
     float taper;        /* the top is wider than the bottom */
     float balance;      /* the upper half is larger than the lower */
     float slant;        /* shear to the right */
-    float cosine, sine; /* turn */
+    float cosine, sine; /* rotation */
 } hand;
 
 static hand hand_draw(digit_random *random, int digit)
@@ -32,12 +32,12 @@ static hand hand_draw(digit_random *random, int digit)
     h.bow_y = digit_random_bell(random, 0.2f);
     h.taper = digit_random_bell(random, 0.2f);
     h.balance = digit_random_bell(random, 0.18f);
-    /* nothing but its slant tells one 1 from another */
+    /* a 1 varies only in its slant */
     h.slant = 0.1f + digit_random_bell(random, digit == 1 ? 0.28f : 0.25f);
     return h;
 }
 
-/* From a glyph's coordinates to those of the paper, around the middle. */
+/* Map a glyph's coordinates to the paper's, with the origin at the centre. */
 static void hand_apply(const hand *h, knot *k)
 {
     float x = (k->x - 0.33f) * h->aspect, y = k->y - 0.5f;
@@ -60,7 +60,7 @@ static int place_knots(knot *knots, int digit, digit_random *random)
     for (; glyph->points[count].joint != DIGIT_END; count++) {
         const digit_point *p = &glyph->points[count];
         knot *k = &knots[count];
-        /* a hand that has gone astray stays so for a while */
+        /* correlated noise: a hand that has gone astray stays so for a while */
         astray_x = 0.5f * astray_x + digit_random_bell(random, untidy);
         astray_y = 0.5f * astray_y + digit_random_bell(random, untidy);
         k->x = ((float)p->from_x + pose * (float)(p->to_x - p->from_x)) * 0.01f + astray_x;
@@ -72,14 +72,14 @@ static int place_knots(knot *knots, int digit, digit_random *random)
     return count;
 }
 
-/* Knot spacing of the centripetal curve: the square root of the distance. Never 0. */
+/* Knot spacing of the centripetal curve: the square root of the distance; never 0. */
 static float spacing(const knot *a, const knot *b)
 {
     float dx = b->x - a->x, dy = b->y - a->y;
     return sqrtf(sqrtf(dx * dx + dy * dy)) + 1e-3f;
 }
 
-/* The curve's direction at knot b as it comes from a and goes on to c. */
+/* The curve's tangent at knot b, between the knots a and c. */
 static void tangent(float *dx, float *dy, const knot *a, const knot *b, const knot *c)
 {
     float s = spacing(a, b), t = spacing(b, c);
@@ -87,8 +87,8 @@ static void tangent(float *dx, float *dy, const knot *a, const knot *b, const kn
     *dy = (b->y - a->y) / s - (c->y - a->y) / (s + t) + (c->y - b->y) / t;
 }
 
-/* The directions at both ends of the piece from knots[i] to knots[i + 1], in its own unit of length. At a stroke's end
- * or a corner the curve just heads for the other end of the piece. */
+/* The tangents at both ends of the piece from knots[i] to knots[i + 1], in units of its knot spacing. At a stroke's end
+ * or a corner the tangent points to the other end of the piece. */
 static void piece_tangents(float from[2], float to[2], const knot *knots, int count, int i)
 {
     const knot *a = &knots[i], *b = &knots[i + 1];
@@ -120,7 +120,7 @@ int digit_write(digit_segment *segments, int digit, digit_random *random)
 {
     knot knots[DIGIT_MAX_POINTS];
     int count = place_knots(knots, digit, random), made = 0;
-    /* most pens are fine, few are thick: radii in heights of the digit, which for a 1 is often less than for others */
+    /* most pens are fine, few are thick; the radius is relative to the digit's height, which is often less for a 1 */
     float thickness = digit_random_uniform(random, 0, 1);
     float width = 0.039f + 0.066f * thickness + 0.02f * thickness * thickness;
     if (digit == 1) width *= digit_random_uniform(random, 1, 1.4f);
@@ -141,7 +141,7 @@ int digit_write(digit_segment *segments, int digit, digit_random *random)
             x = h0 * a->x + h1 * from[0] + h2 * b->x - h3 * to[0];
             y = h0 * a->y + h1 * from[1] + h2 * b->y - h3 * to[1];
             r = width * (u * a->pressure + t * b->pressure);
-            /* a broad nib, held at 45 degrees, draws thick one way and thin the other */
+            /* a broad nib held at 45 degrees draws thick along one diagonal and thin along the other */
             float dx = x - out->x0, dy = y - out->y0;
             r *= 1 + nib * (2 * dx * dy) / (dx * dx + dy * dy + 1e-6f);
             out->x1 = x;

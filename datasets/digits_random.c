@@ -10,7 +10,7 @@ digit_random digit_random_start(uint64_t seed, sdlf_split split, int64_t image)
 uint32_t digit_random_word(digit_random *random)
 {
     uint32_t place = random->drawn++;
-    /* 2^16 blocks are set aside for an image; it takes about a hundred */
+    /* 2^16 blocks are reserved for an image; it uses about a hundred */
     if (place % 4 == 0)
         random->block =
             sdlf_philox4x32(random->seed, random->image << 16 | place / 4, SDLF_STREAM_DATASET, random->split);
@@ -24,7 +24,7 @@ float digit_random_uniform(digit_random *random, float low, float high)
 
 float digit_random_bell(digit_random *random, float sigma)
 {
-    /* the four are the halves of two words */
+    /* the four uniform numbers are the halves of two words */
     uint32_t a = digit_random_word(random), b = digit_random_word(random);
     uint32_t sum = (a & 0xFFFF) + (a >> 16) + (b & 0xFFFF) + (b >> 16);
     /* mean 2 * 65535, variance 4 * 65536^2 / 12 */

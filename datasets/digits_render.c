@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Painting: ink is scaled so that it just fits a box of 20x20 pixels, painted in grey levels, and moved by whole pixels
- * so that its centre of mass lies in the middle of 28x28: the normalisation that MNIST documents. */
+/* Rendering: ink is scaled to just fit a box of 20x20 pixels, painted in grey levels, and moved by whole pixels so that
+ * its centre of mass is at the centre of 28x28. This is the normalisation that MNIST documents. */
 #include "datasets/digits.h"
 
 #include <math.h>
 #include <string.h>
 
-/* The canvas is the box with a margin for soft edges, which end REACH pixels outside the ink. */
+/* The canvas is the box with a margin for soft edges, which extend REACH pixels beyond the ink. */
 enum { MARGIN = 2, CANVAS = DIGIT_BOX + 2 * MARGIN, REACH = 1 };
 
 static float least(float a, float b)
@@ -44,12 +44,12 @@ static void fit(digit_segment *segments, int count, float softness, float rough)
     }
 }
 
-/* depth[y][x] becomes at least how far the centre of that pixel lies inside this piece of ink; negative: outside.
- * Pixels more than REACH outside stay white whatever happens, and are skipped. */
+/* Raises depth[y][x] to the distance of that pixel's centre from the edge of this piece of ink; negative: outside.
+ * Pixels more than REACH outside stay white in any case, and are skipped. */
 static void measure(float depth[CANVAS][CANVAS], const digit_segment *s)
 {
     float reach = most(s->r0, s->r1) + REACH;
-    /* in pixel numbers, which are half a pixel less than the places of their centres */
+    /* in pixel indices; pixel i has its centre at i + 0.5 */
     float left = least(s->x0, s->x1) - reach - 0.5f, right = most(s->x0, s->x1) + reach - 0.5f;
     float top = least(s->y0, s->y1) - reach - 0.5f, bottom = most(s->y0, s->y1) + reach - 0.5f;
     int x_first = (int)most(0, left), x_last = (int)least(CANVAS - 1, right);
@@ -59,7 +59,7 @@ static void measure(float depth[CANVAS][CANVAS], const digit_segment *s)
         float py = (float)y + 0.5f - s->y0;
         for (int x = x_first; x <= x_last; x++) {
             float px = (float)x + 0.5f - s->x0;
-            float t = least(1, most(0, (px * dx + py * dy) * inverse)); /* the nearest place along the piece */
+            float t = least(1, most(0, (px * dx + py * dy) * inverse)); /* the nearest point of the piece */
             float ex = px - t * dx, ey = py - t * dy;
             depth[y][x] = most(depth[y][x], s->r0 + t * dr - sqrtf(ex * ex + ey * ey));
         }
@@ -91,7 +91,7 @@ void digit_render(uint8_t *pixels, digit_segment *segments, int count, digit_ran
         }
     }
     if (mass == 0) mass = 1;
-    /* centre of mass in pixel numbers, rounded, goes to DIGIT_SIDE / 2 */
+    /* the centre of mass in pixel indices, rounded, moves to DIGIT_SIDE / 2 */
     int shift_x = DIGIT_SIDE / 2 - (moment_x + mass / 2) / mass,
         shift_y = DIGIT_SIDE / 2 - (moment_y + mass / 2) / mass;
     memset(pixels, 0, DIGIT_PIXELS);

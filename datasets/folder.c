@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* folder: pictures in a subfolder for each class, of any size and in any format of <sdlf/image.h>.
+/* folder: images in one subfolder per class, of any size and in any format of <sdlf/image.h>.
  *
- *     DIR/roses/1.jpg, DIR/tulips/a.png, ...              every fifth picture or so is for testing
+ *     DIR/roses/1.jpg, DIR/tulips/a.png, ...              about every fifth image is for testing
  *     DIR/train/roses/1.jpg, DIR/test/roses/9.jpg, ...    or val, valid, validation
  *
- * The subfolders' names, sorted, are the classes'. The middle of a picture, in the samples' proportions, is scaled to their size, which
- * is that of the pictures where none is asked for. Samples have three channels unless one is asked for. Files that are no pictures are
- * left out and counted, or, if that is asked for, refused. Each channel is normalised by its mean and deviation over the training
- * pictures. With a cache (sdlf_dataset_options.cache) that is smaller than all samples, these are read once when the set is opened, for what
- * has just been said, and again whenever one is needed that the cache does not hold. */
+ * The subfolders' names, sorted, are the class names. Each image is cropped at its centre to the samples' aspect ratio and scaled to their
+ * size; by default, that is the size of the images. Samples have three channels unless one is requested. Files that are not images are
+ * skipped and counted, or, on request, refused. Each channel is normalised by its mean and deviation over the training images. If the
+ * cache (sdlf_dataset_options.cache) is smaller than all samples, these are read once when the set is opened, for the checks and sums
+ * above, and again whenever one is needed that is not cached. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -27,11 +27,11 @@
 
 enum { COLOURS = 3, LARGEST_SIDE = 65535, MESSAGE_SIZE = 512 };
 
-/* ---- all pictures ---- */
+/* ---- all images ---- */
 
-/* The first failure, in the order of the pictures. */
+/* The first failure, in the order of the images. */
 typedef struct failure {
-    int64_t picture, count; /* of failures */
+    int64_t picture, count; /* count: failures so far */
     sdlf_status status;
     char message[MESSAGE_SIZE];
 } failure;
@@ -41,13 +41,13 @@ typedef struct decoding {
     const folder_files *files;
     const sdlf_dataset_options *options;
     sdlf_shape shape; /* of a sample */
-    bool any_size;    /* pictures of another size are scaled */
+    bool any_size;    /* images of other sizes are scaled */
     uint8_t *samples;
     folder_stream *stream; /* NULL: all samples are kept in `samples` */
     bool *is_read;
-    unread_files unread;  /* pictures that are left out */
+    unread_files unread;  /* images that are skipped */
     pthread_mutex_t lock; /* guards what follows */
-    failure fatal;        /* of the work as a whole */
+    failure fatal;        /* fails the whole data set */
     int64_t done;
     dataset_sums sums; /* of a stream's samples */
 } decoding;
@@ -56,8 +56,8 @@ static sdlf_status check_size(const decoding *d, const sdlf_image *picture, cons
 {
     if (d->any_size || (picture->height == d->shape.dim[1] && picture->width == d->shape.dim[2])) return SDLF_OK;
     return sdlf_fail(SDLF_ERROR_SHAPE,
-                     "%s/%s: %dx%d pixels (height x width), others have %dx%d; pictures of several sizes need one that "
-                     "they are scaled to (--size)",
+                     "%s/%s: %dx%d pixels (height x width), others have %dx%d; pictures of several sizes need a common "
+                     "size (--size)",
                      d->folder, file->path, picture->height, picture->width, (int)d->shape.dim[1],
                      (int)d->shape.dim[2]);
 }
@@ -70,7 +70,7 @@ static void note(failure *f, int64_t picture, sdlf_status status)
     snprintf(f->message, sizeof f->message, "%s", sdlf_error_message());
 }
 
-/* Read a picture as sample `i`; *fatal: it is not to be left out. */
+/* Read an image as sample `i`; *fatal: a failure must not be skipped. */
 static sdlf_status decode_sample(const decoding *d, int64_t i, uint8_t *sample, bool *fatal)
 {
     const folder_file *file = &d->files->file[i];
@@ -118,7 +118,7 @@ static sdlf_status none_can_be_read(const folder_files *files, const char *why)
     return sdlf_fail(SDLF_ERROR_FORMAT, "none of %" PRId64 " pictures can be read; %s", files->count, why);
 }
 
-/* Close the gaps that unread pictures leave, and see that every class has some left. */
+/* Close the gaps left by unread images, and check that every class still has some. */
 static sdlf_status close_gaps(sdlf_dataset *dataset, const decoding *d, bool training)
 {
     int64_t size = sdlf_shape_count(d->shape), kept = 0;
@@ -175,7 +175,7 @@ static sdlf_status decode_all(sdlf_dataset *dataset, decoding *d, bool training)
 
 /* ---- the class ---- */
 
-/* The size of the first picture that can be read. */
+/* The size of the first image that can be read. */
 static sdlf_status find_size(sdlf_shape *shape, const char *folder, const folder_files *files)
 {
     char first[MESSAGE_SIZE];
@@ -199,10 +199,10 @@ static sdlf_status check_options(const sdlf_dataset_options *options)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "folder: samples of %dx%d pixels: expected 1 to %d both ways",
                          options->height, options->width, LARGEST_SIDE);
     if (options->channels == 0 || options->channels == 1 || options->channels == COLOURS) return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_ARGUMENT, "folder: pictures have 1 channel or 3, and %d are wanted", options->channels);
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "folder: expected 1 channel or 3, found %d", options->channels);
 }
 
-/* From now on samples are read as they are needed. */
+/* Switch to reading samples on demand. */
 static sdlf_status begin_stream(sdlf_dataset *dataset, decoding *d, folder_files *files)
 {
     sdlf_status status = folder_stream_create(&d->stream, d->folder, files, d->shape, d->options->cache);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Listing a folder of pictures. Hidden files and folders are passed over, and files whose names do not end as pictures'
- * do. */
+/* Listing a folder of images. Hidden files and folders are skipped, as are files without an image's file name
+ * extension. */
 #include "datasets/folder_files.h"
 
 #include <dirent.h>
@@ -20,7 +20,7 @@ enum { PATH_SIZE = 4096, MOST_CLASSES = 1 << 16 };
 static const char *const endings[] = {".png", ".jpg", ".jpeg", ".bmp", ".ppm", ".pgm", ".pnm"};
 static const char *const test_names[] = {"test", "val", "valid", "validation"};
 
-/* A folder that is being read, and those that it lies in: a symbolic link may lead back to one. */
+/* A folder that is being read and its parents, to detect symbolic links that lead back to one of them. */
 typedef struct place {
     const struct place *above;
     dev_t device;
@@ -48,7 +48,7 @@ static void release_names(char **names, int count)
     free(names);
 }
 
-/* The names in a folder, sorted; *names is NULL where there is none. */
+/* The names in a folder, sorted; *names is NULL if there are none. */
 static sdlf_status read_names(char ***names, int *count, const char *path)
 {
     DIR *folder = opendir(path);
@@ -127,7 +127,7 @@ static sdlf_status add_file(folder_files *files, const char *path, size_t prefix
     return SDLF_OK;
 }
 
-/* All pictures below `path`; the first `prefix` bytes of paths are left out. */
+/* Add all images below `path`; the first `prefix` bytes of their paths are dropped. */
 static sdlf_status add_folder(folder_files *files, const char *path, size_t prefix, int class_index, const place *above)
 {
     struct stat about;
@@ -136,12 +136,12 @@ static sdlf_status add_folder(folder_files *files, const char *path, size_t pref
     place here = {above, about.st_dev, about.st_ino};
     for (const place *p = above; p != NULL; p = p->above)
         if (p->device == here.device && p->inode == here.inode)
-            return sdlf_fail(SDLF_ERROR_FORMAT, "%s: a symbolic link leads back to a folder that it lies in", path);
+            return sdlf_fail(SDLF_ERROR_FORMAT, "%s: a symbolic link leads back to a folder that contains it", path);
     char **names;
     int count;
     sdlf_status status = read_names(&names, &count, path);
     for (int i = 0; i < count && status == SDLF_OK; i++) {
-        char *inside = malloc(PATH_SIZE); /* not the stack's: folders may lie deep */
+        char *inside = malloc(PATH_SIZE); /* not on the stack: nesting may be deep */
         status = inside != NULL ? join(inside, path, names[i]) : no_memory(path);
         if (status == SDLF_OK && is_folder(inside, &about))
             status = add_folder(files, inside, prefix, class_index, &here);
@@ -153,7 +153,7 @@ static sdlf_status add_folder(folder_files *files, const char *path, size_t pref
     return status;
 }
 
-/* The subfolders: classes. */
+/* List the classes: one per subfolder. */
 static sdlf_status list_classes(folder_files *files, const char *folder)
 {
     char **names, path[PATH_SIZE];
@@ -183,7 +183,7 @@ static sdlf_status check_count(const folder_files *files, const char *folder)
                      MOST_CLASSES, files->class_count);
 }
 
-/* The pictures of every class of `files` that lies in the folder. */
+/* List the images of every class of `files` that the folder contains. */
 static sdlf_status list_files(folder_files *files, const char *folder, size_t prefix, bool all)
 {
     char path[PATH_SIZE];
@@ -202,7 +202,7 @@ static sdlf_status list_files(folder_files *files, const char *folder, size_t pr
     return status;
 }
 
-/* Every class of the test folder must be one of those for training. */
+/* Check that every class of the test folder is one of the training folder. */
 static sdlf_status check_classes(const folder_files *files, const char *train, const char *test)
 {
     folder_files other = {.count = 0};
@@ -221,7 +221,7 @@ static sdlf_status divide(folder_files *files, const char *folder, size_t prefix
     int64_t kept = 0;
     for (int64_t i = 0; i < files->count; i++) {
         folder_file *file = &files->file[i];
-        const char *name = file->path + prefix; /* from the folder with the classes on */
+        const char *name = file->path + prefix; /* relative to the folder with the classes */
         if (sdlf_dataset_is_for_test(name, strlen(name)) == (split == SDLF_SPLIT_TEST))
             files->file[kept++] = *file;
         else
@@ -234,7 +234,7 @@ static sdlf_status divide(folder_files *files, const char *folder, size_t prefix
                      split == SDLF_SPLIT_TEST ? "test" : "training");
 }
 
-/* Two halves as folders: *test, behind the training one; else *test is empty. */
+/* Find the folders of the two halves; if there are not two, *test is empty. */
 static sdlf_status find_halves(const char *folder, char train[PATH_SIZE], char test[PATH_SIZE], bool *has_train)
 {
     struct stat about;

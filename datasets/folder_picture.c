@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A picture of a folder becomes a sample. */
+/* Converting an image of a folder to a sample. */
 #include <math.h>
 #include <stdio.h>
 #include <sys/stat.h>
@@ -16,7 +16,7 @@ static sdlf_status read_picture(sdlf_image *picture, const char *folder, const f
     if (snprintf(path, sizeof path, "%s/%s", folder, file->path) >= PATH_SIZE)
         return sdlf_fail(SDLF_ERROR_IO, "%s: the path is longer than %d bytes", file->path, PATH_SIZE - 1);
     struct stat about;
-    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode)) /* a pipe would be waited for without end */
+    if (stat(path, &about) == 0 && !S_ISREG(about.st_mode)) /* reading a pipe could block forever */
         return sdlf_fail(SDLF_ERROR_FORMAT, "%s: expected a file, found a pipe, a device or a socket", path);
     return indices ? image_read_indices(picture, path) : sdlf_image_read(picture, path, 0);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pictures that are read when they are needed. See folder_stream.h. */
+/* Images that are read on demand. See folder_stream.h. */
 #include "datasets/folder_stream.h"
 
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Arrays that are not in two parts: a fifth of the samples is held out for testing. */
+/* Holding out a fifth of the samples for testing, for arrays without a split of their own. */
 #include "datasets/datasets_internal.h"
 
 #include <string.h>
@@ -11,7 +11,7 @@ static bool is_in(int64_t sample, sdlf_split split)
     return sdlf_dataset_is_for_test((const char *)bytes, sizeof bytes) == (split == SDLF_SPLIT_TEST);
 }
 
-/* The rows of the half move to the front; how many they are. */
+/* Move the rows of the half to the front; returns their number. */
 static int64_t keep(sdlf_tensor *tensor, sdlf_split split)
 {
     int64_t kept = 0, count = tensor->shape.dim[0];
@@ -36,7 +36,7 @@ sdlf_status sdlf_dataset_hold_out(sdlf_dataset *dataset, sdlf_split split)
     if (keep(&dataset->samples, split) > 0) return SDLF_OK;
     return sdlf_fail(
         SDLF_ERROR_FORMAT,
-        "%s: too few samples, %lld, to hold some out for testing; with ',all' behind it both halves are all",
+        "%s: too few samples, %lld, to hold some out for testing; append ',all' to use all for both halves",
         dataset->name, (long long)count);
 }
 

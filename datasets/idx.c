@@ -2,14 +2,14 @@
 /* IDX: the format of the MNIST files.
  *
  *     byte 0, 1   0
- *     byte 2      element type: 0x08 unsigned byte (the one that is read here), 0x09 signed byte, 0x0B int16,
+ *     byte 2      element type: 0x08 unsigned byte (the only one supported), 0x09 signed byte, 0x0B int16,
  *                 0x0C int32, 0x0D float32, 0x0E float64
  *     byte 3      rank
  *     byte 4...   the dimensions, 32 bits each, big endian, outermost first
  *     then        the elements, row-major, and nothing after them
  *
- * Nothing of the header is believed before the stored size of the file allows it: a plain file must have exactly the
- * size that follows from its header, a gzip file must be large enough to decompress to it. */
+ * The header is checked against the size of the file before it is trusted: a plain file must have exactly the size that
+ * follows from its header, a gzip file must be large enough to decompress to it. */
 #include "datasets/idx.h"
 
 #include <inttypes.h>
@@ -34,7 +34,7 @@ static const char *type_name(unsigned char type)
     }
 }
 
-/* Read all `count` bytes of what `what` names, or say where the content ends. */
+/* Read all `count` bytes of the part named `what`, or report where the file ends. */
 static sdlf_status read_exactly(sdlf_byte_stream *stream, void *bytes, size_t count, const char *what)
 {
     size_t found = 0;
@@ -86,7 +86,7 @@ static sdlf_status read_shape(sdlf_byte_stream *stream, int rank, sdlf_shape *sh
     return SDLF_OK;
 }
 
-/* Could a file of this size hold that many elements? Asked before memory is taken for them. */
+/* Check that a file of this size can hold that many elements, before allocating memory for them. */
 static sdlf_status check_size(const sdlf_byte_stream *stream, sdlf_shape shape)
 {
     int64_t header = sdlf_idx_header_size(shape.rank);
@@ -111,7 +111,7 @@ static sdlf_status check_size(const sdlf_byte_stream *stream, sdlf_shape shape)
     return SDLF_OK;
 }
 
-/* A gzip file may become a thousand times as large: not without being asked for. */
+/* Check the memory budget of a gzip file, which may expand a thousandfold. */
 static sdlf_status check_budget(const sdlf_byte_stream *stream, sdlf_shape shape)
 {
     read_budget budget;

@@ -5,13 +5,13 @@
 
 #include <sdlf/tensor.h>
 
-/* Bytes of an IDX header: magic, and four for each dimension. */
+/* Bytes of an IDX header: the magic number and four per dimension. */
 static inline int sdlf_idx_header_size(int rank)
 {
     return 4 + 4 * rank;
 }
 
-/* sdlf_idx_read without the elements: a view without memory. */
+/* Like sdlf_idx_read, but without the elements: the tensor is a view with no data. */
 sdlf_status sdlf_idx_read_outline(sdlf_tensor *tensor, const char *path);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The list of data set classes, in the order of listings. Whoever includes it defines SDLF_DATASET(class) first; a class
- * is declared and registered by its line here. No include guard: it is read more than once. */
+/* The list of data set classes, in the order of listings. Define SDLF_DATASET(class) before including it. A line here
+ * declares and registers a class. There is no include guard, because the file is included more than once. */
 SDLF_DATASET(sdlf_digits_dataset_class)
 SDLF_DATASET(sdlf_mnist_dataset_class)
 SDLF_DATASET(sdlf_folder_dataset_class)

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Mean and deviation of each channel, over all samples. Of bytes the sums are whole numbers; of floats they are
- * doubles, added in the samples' order: the same every time. */
+/* Mean and deviation of each channel over all samples. Sums over bytes are integers; sums over floats are doubles,
+ * added in the samples' order. Both are reproducible. */
 #include "datasets/datasets_internal.h"
 
 #include <math.h>
 
-/* One shade only: there is nothing to scale. */
+/* A channel of constant value is not scaled. */
 static void normalise(sdlf_channel_normalization *made, int channel, double mean, double variance, double least)
 {
     made->mean[channel] = (float)mean;

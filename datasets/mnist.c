@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
-/* mnist: a folder of the four files of MNIST, or of any set in the same form (Fashion-MNIST, KMNIST, EMNIST, sets of
- * one's own with pictures of any size and up to 256 classes).
+/* mnist: a folder of the four files of MNIST, or of any set in the same format (Fashion-MNIST, KMNIST, EMNIST, custom
+ * sets with images of any size and up to 256 classes).
  *
  * Files, plain or gzip: train-images-idx3-ubyte, train-labels-idx1-ubyte, t10k-images-idx3-ubyte,
- * t10k-labels-idx1-ubyte, with or without .gz; "." may stand before "idx", and "test" for "t10k". Images of several
- * channels (M,C,H,W) have "idx4" for "idx3". `mnist:DIR/PREFIX` finds files whose names begin with "PREFIX-", such as
- * EMNIST's emnist-letters-train-images-idx3-ubyte.gz. Just `mnist` is `mnist:data/mnist`.
+ * t10k-labels-idx1-ubyte, with or without .gz; "idx" may follow a "." instead of a "-", and "test" may replace "t10k".
+ * Images of several channels (M,C,H,W) have "idx4" instead of "idx3". `mnist:DIR/PREFIX` finds files whose names begin
+ * with "PREFIX-", such as EMNIST's emnist-letters-train-images-idx3-ubyte.gz. `mnist` means `mnist:data/mnist`.
  *
  * Classes are numbered from 0 without a gap: there are at least 10, and one more for each following label that the
  * training set has (EMNIST Balanced: 47; EMNIST Letters, labels 1 to 26: 27). The test set has the classes of its
- * training set, if that is there. A label beyond is out of range. */
+ * training set, if that exists. Larger labels are out of range. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -27,7 +27,7 @@ typedef struct source {
     const char *joint;    /* between the argument and a file's name: "/" after a folder, "-" after a prefix */
 } source;
 
-/* Find the file of a split's images or labels; an empty path where there is none. */
+/* Find the file of a split's images or labels; the path is empty if there is none. */
 static sdlf_status find_file(char path[PATH_SIZE], source from, sdlf_split split, const char *kind, int rank)
 {
     static const char *const stems[][2] = {
@@ -63,7 +63,7 @@ static sdlf_status not_found(source from, sdlf_split split, const char *kind, in
                      from.argument, from.argument, stem, kind, help);
 }
 
-/* Find and read a file, and see that it has the rank its name promises. Where there is none: an error, or, if it is
+/* Find and read a file, and check that it has the rank its name promises. A missing file is an error, or, if it is
  * optional, an absent tensor. An outline has a shape and no elements. */
 static sdlf_status read_file(sdlf_tensor *tensor, char path[PATH_SIZE], source from, sdlf_split split, int rank,
                              bool optional, bool outline)
@@ -93,7 +93,7 @@ static int count_classes(const sdlf_tensor *labels)
     return count;
 }
 
-/* The number of classes: that of the training labels, or, where there is only a test set, of its own. */
+/* The number of classes: that of the training labels, or, if there is only a test set, of its labels. */
 static sdlf_status find_class_count(int *count, source from, sdlf_split split, const sdlf_tensor *labels)
 {
     char path[PATH_SIZE];
@@ -107,7 +107,7 @@ static sdlf_status find_class_count(int *count, source from, sdlf_split split, c
     return SDLF_OK;
 }
 
-/* Labels become int32; each must be one of the classes. */
+/* Convert the labels to int32; each must be one of the classes. */
 static sdlf_status convert_labels(sdlf_dataset *dataset, const sdlf_tensor *bytes, const char *path)
 {
     int64_t count = bytes->shape.dim[0];
@@ -138,7 +138,7 @@ static sdlf_status load_labels(sdlf_dataset *dataset, char path[PATH_SIZE], sour
     return status;
 }
 
-/* Grey images (M,H,W), or, where there are none, images of several channels (M,C,H,W). */
+/* Read grey images (M,H,W), or, if there are none, images of several channels (M,C,H,W). */
 static sdlf_status read_images(sdlf_tensor *images, char path[PATH_SIZE], source from, sdlf_split split, bool outline)
 {
     sdlf_status status = read_file(images, path, from, split, 3, true, outline);
@@ -177,7 +177,7 @@ static source source_of(const char *argument)
     return from;
 }
 
-/* Are both files there? */
+/* Check that both files exist. */
 static sdlf_status check(const char *argument, sdlf_split split)
 {
     char path[PATH_SIZE];
@@ -206,7 +206,7 @@ static sdlf_status load(sdlf_dataset *dataset, const char *argument, sdlf_split 
 
 const sdlf_dataset_class sdlf_mnist_dataset_class = {
     .name = "mnist",
-    .summary = "mnist:DIR, a folder of MNIST's four IDX files, or of another set in the same form",
+    .summary = "mnist:DIR, a folder of MNIST's four IDX files, or of another set in the same format",
     .load = load,
     .check = check,
 };

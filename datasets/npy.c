@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* npy: two arrays of NumPy's, npy:IMAGES,LABELS (arrays.h says which they may be). The same two are meant for training
- * and for testing: a fifth of the samples is held out for it (hold_out.c), unless npy:IMAGES,LABELS,all says otherwise or another set is
- * named for each. */
+/* npy: two NumPy arrays, npy:IMAGES,LABELS (arrays.h says which are accepted). The same two serve training and testing,
+ * for which a fifth of the samples is held out (hold_out.c), unless npy:IMAGES,LABELS,all is given or another set is specified
+ * for each. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -86,8 +86,8 @@ static sdlf_status check(const char *argument, sdlf_split split)
 const sdlf_dataset_class sdlf_npy_dataset_class = {
     .name = "npy",
     .summary =
-        "npy:IMAGES,LABELS, two arrays of NumPy's: images or rows of numbers, and whole numbers or float targets; "
-        "a fifth of them is held out for testing, without with ,all behind it",
+        "npy:IMAGES,LABELS, two NumPy arrays: images or rows of numbers, and whole numbers or float targets; a fifth "
+        "of them is held out for testing unless ,all is appended",
     .load = load,
     .check = check,
 };

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* npz: arrays of an archive that NumPy's savez or savez_compressed has made.
+/* npz: arrays of an archive written by NumPy's savez or savez_compressed.
  *
  *     npz:FILE                   x_train, y_train, x_test and y_test, or other names of `halves`; or one pair of
  *                                `pairs` for both halves
  *     npz:FILE,IMAGES,LABELS     the arrays of these names, for both halves
- *     npz:...,all                of one pair all samples in both halves: else a fifth is held out (hold_out.c)
+ *     npz:...,all                all samples of one pair in both halves; otherwise a fifth is held out (hold_out.c)
  *
- * arrays.h says which arrays they may be. An archive is unpacked array by array, each within the budget of budget.h. */
+ * arrays.h says which arrays are accepted. An archive is unpacked array by array, each within budget.h's budget. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,7 +48,7 @@ static bool has(const zip_archive *archive, pair p)
     return find_array(archive, p.samples, &entry) && find_array(archive, p.labels, &entry);
 }
 
-/* What is in the archive, for a message. */
+/* List the arrays of the archive, for a message. */
 static void list_arrays(const zip_archive *archive, char *list)
 {
     size_t at = 0, used = 0;
@@ -112,7 +112,7 @@ static sdlf_status count_labels(sdlf_dataset *dataset, npy_file *file, const voi
 
 /* ---- the data set ---- */
 
-/* Which arrays are meant; `other` are the labels of the other half, NULL: there is none. */
+/* Choose the arrays to read; `other` names the labels of the other half, NULL: there is none. */
 static sdlf_status choose(const zip_archive *archive, sdlf_split split, pair *wanted, const char **other)
 {
     *other = NULL;
@@ -150,7 +150,7 @@ sdlf_status npz_take(sdlf_dataset *dataset, const zip_archive *archive, const ch
     return status;
 }
 
-/* FILE and the names of its arrays, in one block; NULL: they are not said. */
+/* FILE and the names of its arrays, in one block; NULL: not given. */
 typedef struct parts {
     char *file, *images, *labels;
     bool all;
@@ -216,9 +216,8 @@ static sdlf_status check(const char *argument, sdlf_split split)
 const sdlf_dataset_class sdlf_npz_dataset_class = {
     .name = "npz",
     .summary =
-        "npz:FILE, the arrays x_train, y_train, x_test and y_test of an archive of NumPy's, or x and y, or images and "
-        "labels, of which a fifth is held out for testing, without with ,all behind it; npz:FILE,IMAGES,LABELS names "
-        "others",
+        "npz:FILE, the arrays x_train, y_train, x_test and y_test of a NumPy archive, or x and y, or images and "
+        "labels, of which a fifth is held out for testing unless ,all is appended; npz:FILE,IMAGES,LABELS names others",
     .load = load,
     .check = check,
 };

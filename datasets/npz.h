@@ -7,7 +7,7 @@
 
 #include "framework/formats/zip.h"
 
-/* Samples, labels and class_count, from the arrays of these names (NULL: from those that are usual). Errors:
+/* Reads samples, labels and class_count from the arrays of these names (NULL: from the usual names). Errors:
  * SDLF_ERROR_FORMAT, SDLF_ERROR_IO, SDLF_ERROR_MEMORY. */
 sdlf_status npz_take(sdlf_dataset *dataset, const zip_archive *archive, const char *images, const char *labels,
                      sdlf_split split, const sdlf_dataset_options *options);

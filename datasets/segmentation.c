@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* segmentation: pictures with a label for each pixel, which is the value of the same pixel of a mask: a grey picture of the same size, or
- * a PNG with a palette, whose colours do not count.
+/* segmentation: images with a label per pixel, given by the same pixel of a mask: a grey image of the same size, or a PNG with a palette,
+ * whose indices are the labels (its colours are ignored).
  *
- *     DIR/images/1.jpg, DIR/masks/1.png, ...                    every fifth picture or so is for testing
+ *     DIR/images/1.jpg, DIR/masks/1.png, ...                    about every fifth image is for testing
  *     DIR/train/images/1.jpg, DIR/train/masks/1.png, DIR/test/images/..., DIR/test/masks/...
  *
- * A picture's mask has its name, except for the ending. Value 255 is of pixels that do not count, label -1. DIR/classes.txt names the classes,
- * one a line; without it there are as many as the largest value needs. Pictures and masks are cut and scaled alike, masks by their nearest
- * pixels. Pictures that cannot be read are left out and counted, or, if that is asked for, refused. With a cache (sdlf_dataset_options.cache) that is
- * smaller than all samples and labels, they are read once when the set is opened, and again whenever one is needed that the cache does not hold. */
+ * An image's mask has the same name, except for the extension. Value 255 marks ignored pixels, label -1. DIR/classes.txt names the classes,
+ * one a line; without it there are as many as the largest value needs. Images and masks are cropped and scaled alike, masks by nearest
+ * neighbour. Images that cannot be read are skipped and counted, or, on request, refused. If the cache (sdlf_dataset_options.cache) is
+ * smaller than all samples and labels, they are read once when the set is opened, and again whenever one is needed that is not cached. */
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdio.h>
@@ -32,11 +32,11 @@ enum { COLOURS = 3, LARGEST_SIDE = 65535, MESSAGE_SIZE = 512 };
 typedef struct reading {
     mask_stream *stream;
     const sdlf_dataset_options *options;
-    sdlf_dataset *dataset; /* where samples and labels go; those of a cache: nowhere */
+    sdlf_dataset *dataset; /* receives samples and labels, unless they are cached */
     bool streams;
     bool *is_read;
     unread_files unread;
-    pthread_mutex_t lock; /* guards what follows: the first failure that is no such file's, in the order of the pairs */
+    pthread_mutex_t lock; /* guards what follows: the first failure that is not skipped, in the order of the pairs */
     int64_t failed, failures, done;
     sdlf_status status;
     char message[MESSAGE_SIZE];
@@ -48,10 +48,10 @@ static void note(reading *r, int64_t i, sdlf_status status)
     if (r->failures++ > 0 && r->failed < i) return;
     r->failed = i;
     r->status = status;
-    snprintf(r->message, sizeof r->message, "%s", sdlf_error_message()); /* that thread's */
+    snprintf(r->message, sizeof r->message, "%s", sdlf_error_message()); /* this thread's */
 }
 
-/* A picture with its mask, to the memory of the set, or to the cache. */
+/* Store an image with its mask in the data set's memory or in the cache. */
 static void put_sample(reading *r, int64_t i, const uint8_t *sample)
 {
     int64_t size = sdlf_shape_count(r->stream->shape), area = size / r->stream->shape.dim[0];
@@ -90,7 +90,7 @@ static void read_sample(void *context, int64_t i)
     pthread_mutex_unlock(&r->lock);
 }
 
-/* Close the gaps that pictures leave which were not read. */
+/* Close the gaps left by images that were not read. */
 static sdlf_status close_gaps(reading *r)
 {
     sdlf_dataset *dataset = r->dataset;
@@ -170,11 +170,10 @@ static sdlf_status check_options(const char *argument, const sdlf_dataset_option
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "segmentation: samples of %dx%d pixels: expected 1 to %d both ways",
                          options->height, options->width, LARGEST_SIDE);
     if (options->channels == 0 || options->channels == 1 || options->channels == COLOURS) return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_ARGUMENT, "segmentation: pictures have 1 channel or 3, and %d are wanted",
-                     options->channels);
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "segmentation: expected 1 channel or 3, found %d", options->channels);
 }
 
-/* The size that is asked for, or that of the first picture which can be read. */
+/* The requested size, or that of the first image that can be read. */
 static sdlf_status find_size(int64_t side[2], const char *folder, const mask_pairs *pairs,
                              const sdlf_dataset_options *options)
 {

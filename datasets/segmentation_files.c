@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pictures and their masks. See segmentation.h. */
+/* Images and their masks. See segmentation.h. */
 #include "datasets/segmentation.h"
 
 #include <stdatomic.h>
@@ -18,7 +18,7 @@ enum { IMAGES, MASKS, PATH_SIZE = 4096, NAMES_SIZE = 65536 };
 
 /* ---- pairs ---- */
 
-/* What a picture and its mask have in common: the path behind "images/" or "masks/", without its ending. */
+/* The key shared by an image and its mask: the path after "images/" or "masks/", without its extension. */
 static const char *stem_of(const folder_file *file, size_t *length)
 {
     static const char *const folders[] = {[IMAGES] = "images/", [MASKS] = "masks/"};
@@ -55,7 +55,7 @@ static sdlf_status make_pairs(mask_pairs *pairs, const char *folder, bool divide
         const char *stem = stem_of(picture, &length);
         while (m < files->count && compare_stems(&files->file[m], picture) < 0) m++;
         if (m == files->count || compare_stems(&files->file[m], picture) != 0)
-            return sdlf_fail(SDLF_ERROR_FORMAT, "%s: there is no mask of its name beside the picture '%s'", folder,
+            return sdlf_fail(SDLF_ERROR_FORMAT, "%s: there is no mask of the same name for the picture '%s'", folder,
                              text_show(picture->path).text);
         if (divided || sdlf_dataset_is_for_test(stem, length) == (split == SDLF_SPLIT_TEST))
             pairs->pair[pairs->count++] = (mask_pair){.picture = picture, .mask = &files->file[m]};
@@ -113,7 +113,7 @@ static sdlf_status take_names(sdlf_dataset *dataset, char *text, const char *pat
     return dataset->class_count > 0 ? SDLF_OK : bad_names(path);
 }
 
-/* *found: there is such a file. */
+/* Read the class names from a file; *found: the file exists. */
 static sdlf_status read_names(sdlf_dataset *dataset, const char *path, bool *found)
 {
     char *text = NULL;
@@ -133,7 +133,7 @@ typedef struct counting {
     _Atomic int largest;
 } counting;
 
-/* Masks that cannot be read are told of when they are needed. */
+/* Masks that cannot be read are ignored here; they are reported when they are needed. */
 static void look_at_mask(void *context, int64_t i)
 {
     counting *c = context;
@@ -164,6 +164,6 @@ sdlf_status mask_classes(sdlf_dataset *dataset, const char *folder, int threads)
     }
     dataset->class_count = c.largest + 1;
     if (status == SDLF_OK && dataset->class_count == 0)
-        return sdlf_fail(SDLF_ERROR_FORMAT, "%s: no mask that can be read has a pixel that counts", folder);
+        return sdlf_fail(SDLF_ERROR_FORMAT, "%s: no readable mask has a pixel that is not ignored", folder);
     return status;
 }

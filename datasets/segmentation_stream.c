@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pictures and masks that are read when they are needed. See segmentation_stream.h. */
+/* Images and masks that are read on demand. See segmentation_stream.h. */
 #include "datasets/segmentation_stream.h"
 
 #include <inttypes.h>
@@ -61,7 +61,7 @@ static sdlf_status read_mask(sdlf_image *mask, const mask_stream *s, int64_t pai
                      s->folder, file->path);
 }
 
-/* The nearest pixels of the part of the mask that folder_fill_sample takes of its picture. */
+/* Sample the mask by nearest neighbour, over the same crop that folder_fill_sample takes of the image. */
 static sdlf_status fill_mask(uint8_t *to, const mask_stream *s, int64_t pair, const sdlf_image *mask)
 {
     const char *path = s->pairs.pair[pair].mask->path;
@@ -92,8 +92,8 @@ static sdlf_status check_sizes(const mask_stream *s, int64_t pair, const sdlf_im
                          s->folder, files->mask->path, mask->height, mask->width, picture->height, picture->width);
     if (s->any_size || (picture->height == s->shape.dim[1] && picture->width == s->shape.dim[2])) return SDLF_OK;
     return sdlf_fail(SDLF_ERROR_SHAPE,
-                     "%s/%s: %dx%d pixels (height x width), others have %dx%d; pictures of several sizes need one "
-                     "that they are scaled to (--size)",
+                     "%s/%s: %dx%d pixels (height x width), others have %dx%d; pictures of several sizes need a common "
+                     "size (--size)",
                      s->folder, files->picture->path, picture->height, picture->width, (int)s->shape.dim[1],
                      (int)s->shape.dim[2]);
 }
@@ -126,7 +126,7 @@ static sdlf_status in_stream(const mask_stream *stream, sdlf_status status)
     return sdlf_fail_context(status, "%s, which could be read when the data set was opened", stream->folder);
 }
 
-/* A picture and its mask are read one without the other: each must have the size that both had. */
+/* An image and its mask are read separately here; each must have the size that both had when first read. */
 static sdlf_status check_size(const mask_stream *s, int64_t pair, const folder_file *file, const sdlf_image *found)
 {
     const mask_pair *had = &s->pairs.pair[pair];

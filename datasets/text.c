@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* text: the characters of a file, each to be foretold from those before it.
+/* text: the characters of a file, each to be predicted from those before it.
  *
  *     text:FILE[,length=T]
  *
- * The classes are the file's characters, sorted by code point; samples are T characters (M,T), and their labels, (M,T),
- * the T that begin one later. Samples follow one another without a gap; what is left at the end of a half is not used.
- * The last tenth of the file is for testing. Names of classes are the characters, but "\n", "\t", "\r", "\\" and "\xNN"
- * of what is no letter for a table. */
+ * The classes are the file's characters, sorted by code point. Samples (M,T) are T characters; their labels (M,T) are
+ * the T characters that begin one later. Samples are adjacent; the remainder at the end of a half is unused. The last
+ * tenth of the file is for testing. The class names are the characters, except that those unprintable in a table are
+ * escaped: "\n", "\t", "\r", "\\" and "\xNN". */
 #include "datasets/datasets_internal.h"
 
 #include <inttypes.h>
@@ -23,21 +23,21 @@ enum {
     MOST_CLASSES = 4096,
     TEST_PART = 10,
     CODES = 0x110000,
-    TIMES = 6 /* of its bytes: themselves, which grow by doubling, and their tokens */
+    TIMES = 6 /* memory per byte of the file: the bytes, in a buffer that doubles, and their tokens */
 };
 
 typedef struct text_file {
     const char *path;
     int64_t length;   /* of a sample */
-    int32_t *token;   /* code points, then classes */
-    int64_t count;    /* of these */
-    int32_t *classes; /* of each code point: 1 where it occurs, then its class */
+    int32_t *token;   /* code points, later classes */
+    int64_t count;    /* tokens */
+    int32_t *classes; /* per code point: 1 if it occurs, later its class */
     int32_t codes;    /* code points up to the last that occurs */
 } text_file;
 
 /* ---- characters ---- */
 
-/* The code point that begins at `at`, and the number of its bytes; -1: no UTF-8. A NUL follows the last byte. */
+/* The code point that begins at `at`, and the number of its bytes; -1: not UTF-8. A NUL follows the last byte. */
 static int32_t take_character(const unsigned char *at, int *bytes)
 {
     static const int32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
@@ -87,7 +87,7 @@ static char *name_of(int32_t code)
     return strdup(name);
 }
 
-/* Characters become classes. */
+/* Replace the characters by their classes. */
 static sdlf_status number_classes(sdlf_dataset *dataset, text_file *t)
 {
     int count = 0;
@@ -133,7 +133,7 @@ static sdlf_status cut_samples(sdlf_dataset *dataset, const text_file *t, sdlf_s
 
 /* ---- the argument ---- */
 
-/* FILE and what stands behind it; *path is the caller's. */
+/* Split FILE from its options; the caller owns *path. */
 static sdlf_status read_argument(char **path, int64_t *length, const char *argument)
 {
     *length = LENGTH;
@@ -196,7 +196,7 @@ static sdlf_status check(const char *argument, sdlf_split split)
 const sdlf_dataset_class sdlf_text_dataset_class = {
     .name = "text",
     .summary = "text:FILE, a text in UTF-8, for networks that predict the next character, as char_gpt; "
-               "text:FILE,length=128 says how many characters a sample has",
+               "text:FILE,length=128 sets the characters of a sample",
     .load = load,
     .check = check,
 };

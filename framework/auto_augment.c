@@ -17,6 +17,6 @@ sdlf_status sdlf_auto_augment_complete(sdlf_auto_augment *policy, const sdlf_ten
     if (policy->trivial && policy->rand_augment > 0)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "TrivialAugment or RandAugment, not both");
     if (!sdlf_auto_augment_wanted(policy) || (samples->shape.rank == 4 && samples->dtype == SDLF_UINT8)) return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s is for pictures CxHxW of bytes, and samples are %s %s", name,
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s is for pictures CxHxW of bytes, but samples are %s %s", name,
                      sdlf_dtype_name(samples->dtype), sdlf_shape_print(sdlf_shape_without(samples->shape, 0)).text);
 }

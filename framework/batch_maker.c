@@ -13,7 +13,7 @@
 
 static sdlf_status open_calculator(sdlf_calculator **calculator)
 {
-    const char *usual = sdlf_calculator_class_usual()->name;
+    const char *usual = sdlf_calculator_class_default()->name;
     return sdlf_calculator_open(calculator, usual, &(sdlf_calculator_options){.threads = 1});
 }
 

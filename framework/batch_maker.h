@@ -2,7 +2,7 @@
 /* Batch maker: the samples and labels of any batch of any epoch, in the caller's memory.
  *
  * A batch depends only on (data set, options, epoch, index). The samples are gathered, augmented and normalised by a
- * gather_batch operation on the maker's own calculators, with one thread each (sdlf_calculator_class_usual): one for
+ * gather_batch operation on the maker's own calculators, with one thread each (sdlf_calculator_class_default): one for
  * each of the data set's readers, which gather each sample as soon as it is read. If requested, samples are mixed in
  * pairs (mixing.h). Labels are copied. */
 #ifndef SDLF_FRAMEWORK_BATCH_MAKER_H

@@ -46,7 +46,7 @@ sdlf_status sdlf_calculator_open(sdlf_calculator **calculator, const char *name,
         for (int i = 0; sdlf_calculator_class_at(i) != NULL; i++)
             sdlf_suggest(&near, sdlf_calculator_class_at(i)->name);
         list_classes(known, sizeof known);
-        for (int i = 0; (other = sdlf_calculator_left_out(i, &reason)); i++) {
+        for (int i = 0; (other = sdlf_calculator_unavailable(i, &reason)); i++) {
             if (strcmp(other, name) == 0)
                 return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "calculator '%s' is not in this build: %s; there are: %s",
                                  name, reason, known);
@@ -136,11 +136,12 @@ int64_t sdlf_calculator_workspace(const sdlf_calculator *calculator, const sdlf_
     return slot && slot->workspace ? slot->workspace(calculator, operation) : 0;
 }
 
-bool sdlf_calculator_likes_channels_last(const sdlf_calculator *calculator, const sdlf_operation *operation)
+bool sdlf_calculator_prefers_channels_last(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     if (calculator == NULL || operation == NULL) return false;
     const sdlf_kernel_slot *slot = slot_of(calculator, operation);
-    return slot && slot->channels_last && slot->likes_channels_last && slot->likes_channels_last(calculator, operation);
+    return slot && slot->channels_last && slot->prefers_channels_last &&
+           slot->prefers_channels_last(calculator, operation);
 }
 
 sdlf_dtype sdlf_calculator_storage(const sdlf_calculator *calculator, const sdlf_operation *operation, bool training)

@@ -48,7 +48,7 @@ static const char *class_fault(const sdlf_calculator_class *type)
     if (alone && type->download == NULL) return "download is NULL";
     if (alone && type->synchronize == NULL) return "synchronize is NULL";
     for (size_t i = 0; i < sizeof type->reserved / sizeof type->reserved[0]; i++)
-        if (type->reserved[i] != NULL) return "what is reserved must be zero";
+        if (type->reserved[i] != NULL) return "reserved members must be zero";
     const char *fault = NULL;
     for (const sdlf_fused_slot *f = type->fusions; f != NULL && f->fusion != NULL && fault == NULL; f++)
         fault = fusion_fault(f->fusion);

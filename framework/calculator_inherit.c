@@ -38,9 +38,9 @@ static int automatic(const sdlf_calculator *calculator, const sdlf_operation *op
     return slot_of(calculator, operation)->automatic(calculator->inherited, operation);
 }
 
-static bool likes_channels_last(const sdlf_calculator *calculator, const sdlf_operation *operation)
+static bool prefers_channels_last(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
-    return slot_of(calculator, operation)->likes_channels_last(calculator->inherited, operation);
+    return slot_of(calculator, operation)->prefers_channels_last(calculator->inherited, operation);
 }
 
 static int64_t prepared(const sdlf_calculator *calculator, const sdlf_operation *operation)
@@ -62,7 +62,7 @@ static sdlf_kernel_slot passed_on(const sdlf_kernel_slot *slot)
     if (slot->workspace != NULL) made.workspace = workspace;
     if (slot->work != NULL) made.work = work;
     if (slot->automatic != NULL) made.automatic = automatic;
-    if (slot->likes_channels_last != NULL) made.likes_channels_last = likes_channels_last;
+    if (slot->prefers_channels_last != NULL) made.prefers_channels_last = prefers_channels_last;
     if (slot->prepared != NULL) made.prepared = prepared;
     if (slot->prepare != NULL) made.prepare = prepare;
     return made;

@@ -22,12 +22,12 @@ static sdlf_status find_labels(const sdlf_model *model, const sdlf_dataset *data
         sdlf_shape scores = logits->output_shape[entry->inputs[0].output];
         int64_t classes = scores.dim[scores.rank == 3 ? 2 : 1];
         if (source->layer.type != &sdlf_input_layer_class)
-            return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s': the labels of its loss '%s' are no input but layer '%s'",
+            return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s': the labels of its loss '%s' are layer '%s', not an input",
                              model->name, entry->layer.name, source->layer.name);
         sdlf_shape labels_shape = source->output_shape[entry->inputs[1].output];
         if (sdlf_dataset_has_targets(dataset) && !sdlf_shape_equal(labels_shape, sdlf_shape(1, dataset->class_count)))
             return sdlf_fail(SDLF_ERROR_SHAPE,
-                             "network '%s': its loss '%s' takes targets of %s, but %s has %d of a sample", model->name,
+                             "network '%s': its loss '%s' expects targets of %s, but %s has %d per sample", model->name,
                              entry->layer.name, sdlf_shape_print(labels_shape).text, sdlf_dataset_title(dataset),
                              dataset->class_count);
         if (classes != dataset->class_count)

@@ -213,7 +213,7 @@ static sdlf_status open_dataset(sdlf_dataset **dataset, const char *specificatio
     status = type->load(made, argument, split, options);
     if (status == SDLF_OK && options->targets && !sdlf_dataset_has_targets(made))
         status = sdlf_fail(SDLF_ERROR_UNSUPPORTED,
-                           "data set '%s' has classes, and no float targets: csv, npz and npy have", specification);
+                           "data set '%s' has classes, not float targets: csv, npz and npy have", specification);
     if (status == SDLF_OK && !is_complete(made)) {
         status =
             sdlf_fail(SDLF_ERROR_SHAPE,

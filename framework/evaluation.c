@@ -26,7 +26,7 @@ static sdlf_status prepare(sdlf_evaluator **evaluator, sdlf_model *model, const 
     if (status != SDLF_OK) return status;
     sdlf_plan_options options = {.batch = batch == 0 ? DEFAULT_BATCH : batch,
                                  .forward = calculator,
-                                 .take_parameters = take,
+                                 .consume_parameters = take,
                                  .communicator = wanted->communicator};
     status = sdlf_evaluator_create(evaluator, model, dataset, &options);
     return status == SDLF_OK ? sdlf_evaluator_set_views(*evaluator, wanted->views) : status;

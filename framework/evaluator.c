@@ -124,7 +124,7 @@ sdlf_status sdlf_evaluator_set_views(sdlf_evaluator *evaluator, sdlf_views views
     sdlf_shape sample = sdlf_shape_without(evaluator->data.samples.shape, 0);
     bool pictures = sample.rank == 3 && sample.dim[1] >= 2 && sample.dim[2] >= 2;
     if (views != SDLF_VIEWS_ONE && sdlf_dataset_has_pixel_labels(&evaluator->data))
-        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "evaluation: views are for samples of one label, and not of pixels");
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "evaluation: views are for samples of one label, not for pixels");
     if ((unsigned)views >= SDLF_VIEWS_COUNT || (views != SDLF_VIEWS_ONE && !pictures))
         return sdlf_fail(SDLF_ERROR_ARGUMENT,
                          "evaluation: views %d: expected one of sdlf_views, and pictures of 2x2 or more, found %s",

@@ -91,7 +91,7 @@ const char *fusion_fault(const sdlf_fusion *fusion)
             return "a variant has none of the members in whose place it stands (early)";
     }
     for (size_t i = 0; i < sizeof fusion->reserved / sizeof fusion->reserved[0]; i++)
-        if (fusion->reserved[i] != NULL) return "what is reserved must be zero";
+        if (fusion->reserved[i] != NULL) return "reserved members must be zero";
     return NULL;
 }
 

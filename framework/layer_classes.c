@@ -54,9 +54,9 @@ static const char *field_fault(const sdlf_layer_class *type, const sdlf_field *f
 {
     size_t size = field_size(field->type);
     if (size == 0) return "there is no such type";
-    if (field->offset < sizeof(const char *)) return "it lies in the layer's name, the first member of the options";
+    if (field->offset < sizeof(const char *)) return "it overlaps the layer's name, the first member of the options";
     if (field->offset > type->options_size || size > type->options_size - field->offset)
-        return "it lies outside of the options (options_size)";
+        return "it is outside the options (options_size)";
     if (field->type == SDLF_FIELD_CHOICE && (field->choices == NULL || field->choices[0] == NULL))
         return "there are no choices";
     return NULL;
@@ -72,12 +72,12 @@ static const char *class_fault(const sdlf_layer_class *type, size_t size)
         type->maximum_inputs < type->minimum_inputs)
         return "minimum_inputs and maximum_inputs must be a range within 0 to 16";
     if (type->infer == NULL) return "infer is NULL";
-    if (type->forward == NULL && type->backward != NULL) return "there is a backward and no forward";
+    if (type->forward == NULL && type->backward != NULL) return "there is a backward but no forward";
     size_t reserved = (size - offsetof(sdlf_layer_class, reserved)) / sizeof type->reserved[0];
     if (reserved > sizeof type->reserved / sizeof type->reserved[0])
         reserved = sizeof type->reserved / sizeof type->reserved[0];
     for (size_t i = 0; i < reserved; i++)
-        if (type->reserved[i] != NULL) return "what is reserved must be zero";
+        if (type->reserved[i] != NULL) return "reserved members must be zero";
     return NULL;
 }
 

@@ -16,7 +16,7 @@ sdlf_status sdlf_mixing_check(const sdlf_mixing *mixing, sdlf_shape sample)
             return sdlf_fail(SDLF_ERROR_ARGUMENT, "mixing: %s: expected 0 to 2, found %g", i == 0 ? "mixup" : "cutmix",
                              (double)value[i]);
     if (mixing->cutmix > 0 && sample.rank != 3)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "mixing: cutmix is for pictures CxHxW, and samples are %s",
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "mixing: cutmix is for pictures CxHxW, but samples are %s",
                          sdlf_shape_print(sample).text);
     return SDLF_OK;
 }

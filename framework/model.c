@@ -70,13 +70,13 @@ sdlf_status sdlf_model_status(const sdlf_model *model)
         return sdlf_fail(
             SDLF_ERROR_ARGUMENT,
             "network '%s': its weights have been left in their file (leave_weights), for one plan that takes "
-            "them (take_parameters)",
+            "them (consume_parameters)",
             model->name);
     if (model->status == SDLF_OK) return SDLF_OK;
     if (model->given_away)
         return sdlf_fail(
             model->status,
-            "network '%s': a plan has taken its parameters (take_parameters), and only that plan can use them",
+            "network '%s': a plan has taken its parameters (consume_parameters), and only that plan can use them",
             model->name);
     return sdlf_fail(model->status, "%s", model->message != NULL ? model->message : "out of memory");
 }
@@ -114,7 +114,7 @@ static bool has_name(sdlf_model *model, const char *name, const char *function)
 static bool has_plans(sdlf_model *model)
 {
     if (model->users == 0) return false;
-    keep_error(model, sdlf_fail(SDLF_ERROR_ARGUMENT, "network '%s' is in use by a plan: its outputs stay as they are",
+    keep_error(model, sdlf_fail(SDLF_ERROR_ARGUMENT, "network '%s' is in use by a plan: its outputs cannot be changed",
                                 model->name));
     return true;
 }
@@ -134,7 +134,7 @@ static sdlf_status check_inputs(const sdlf_model *model, const sdlf_layer_class 
     for (int i = 0; i < input_count; i++) {
         if (inputs[i].layer < 0 || inputs[i].layer >= model->layer_count || inputs[i].output < 0 ||
             inputs[i].output >= SDLF_MAX_LAYER_OUTPUTS)
-            return sdlf_fail(SDLF_ERROR_ARGUMENT, "input %d of %s is no node of this model", i, type->name);
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "input %d of %s is not a node of this model", i, type->name);
     }
     return SDLF_OK;
 }
@@ -185,8 +185,7 @@ sdlf_node sdlf_model_add(sdlf_model *model, const sdlf_layer_class *type, const 
     if (model == NULL || model->status != SDLF_OK) return no_node;
     sdlf_status status = check_inputs(model, type, inputs, input_count);
     if (status == SDLF_OK && model->users > 0)
-        status =
-            sdlf_fail(SDLF_ERROR_ARGUMENT, "network '%s' is in use by a plan: it takes no further layers", model->name);
+        status = sdlf_fail(SDLF_ERROR_ARGUMENT, "network '%s' is in use by a plan: no layer can be added", model->name);
     if (status == SDLF_OK && model->source.file != NULL) status = sdlf_model_status(model);
     if (status == SDLF_OK) status = reserve_layer(model);
     if (status == SDLF_OK) status = model_reserve_name(model);
@@ -201,7 +200,7 @@ sdlf_node sdlf_model_add(sdlf_model *model, const sdlf_layer_class *type, const 
     return (sdlf_node){.layer = model->layer_count++, .output = 0};
 }
 
-void model_give_away(sdlf_model *model)
+void model_mark_consumed(sdlf_model *model)
 {
     model_close_source(model);
     model->given_away = true;
@@ -246,7 +245,7 @@ void sdlf_output(sdlf_model *model, const char *name, sdlf_node node)
     if (model == NULL || model->status != SDLF_OK || !has_name(model, name, __func__)) return;
     if (has_plans(model)) return;
     if (node.layer < 0 || node.layer >= model->layer_count) {
-        keep_error(model, sdlf_fail(SDLF_ERROR_ARGUMENT, "output '%s' is no node of this model", name));
+        keep_error(model, sdlf_fail(SDLF_ERROR_ARGUMENT, "output '%s' is not a node of this model", name));
         return;
     }
     for (int i = 0; i < model->output_count; i++) {

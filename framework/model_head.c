@@ -45,8 +45,8 @@ sdlf_status sdlf_model_replace_head(sdlf_model *model, int classes, uint64_t see
     if (head < 0 || !is_last_with_parameters(model, head))
         return sdlf_fail(
             SDLF_ERROR_UNSUPPORTED,
-            "network '%s' does not end in a fully connected layer or a convolution that could be made anew "
-            "for %d classes",
+            "network '%s' does not end in a fully connected layer or a convolution that could be replaced for %d "
+            "classes",
             model->name, classes);
     model_layer *entry = &model->layers[head];
     int *own = classes_of(&entry->layer);

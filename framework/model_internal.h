@@ -155,7 +155,7 @@ void model_note_change(sdlf_model *model);
 
 /* A plan takes the parameter values: the model's status, SDLF_OK so far, becomes an error that says so. The thread's
  * message does not change: it may be that of the failure during which the values were lost. */
-void model_give_away(sdlf_model *model);
+void model_mark_consumed(sdlf_model *model);
 
 /* ---- values that have been left in a file (model_lazy.c) ---- */
 

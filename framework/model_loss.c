@@ -39,8 +39,8 @@ sdlf_status sdlf_model_set_loss(sdlf_model *model, sdlf_loss loss)
     const model_layer *own = own_loss(model);
     if (own != NULL && kind_of(own->layer.type) != loss)
         return sdlf_fail(SDLF_ERROR_ARGUMENT,
-                         "network '%s' has a loss layer of its own, '%s' (%s), beside which %s has no place",
-                         model->name, own->layer.name, own->layer.type->name, sdlf_loss_names[loss]);
+                         "network '%s' has a loss layer of its own, '%s' (%s), so that %s cannot be added", model->name,
+                         own->layer.name, own->layer.type->name, sdlf_loss_names[loss]);
     model->loss = loss;
     return SDLF_OK;
 }

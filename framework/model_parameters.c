@@ -82,8 +82,7 @@ sdlf_status model_describe(sdlf_model *model)
     if (status != SDLF_OK) return status;
     if (model->users > 0)
         return sdlf_fail(SDLF_ERROR_ARGUMENT,
-                         "network '%s': its parameters are in use by %d plan%s, free %s before they "
-                         "are made anew",
+                         "network '%s': its parameters are in use by %d plan%s, free %s before they are made again",
                          model->name, model->users, model->users > 1 ? "s" : "", model->users > 1 ? "them" : "it");
     if (model->built) model_free_parameters(model);
     int before = model->parameter_count;

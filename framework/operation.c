@@ -167,7 +167,7 @@ static sdlf_status widen(const sdlf_operation *operation, const sdlf_operation_c
         if (!(type->storage >> i & 1) || !sdlf_tensor_present(operand)) continue;
         if (type->float32_beside >> i & 1 && operand->dtype == SDLF_FLOAT32) continue;
         if (operand->dtype != storage)
-            return sdlf_fail(SDLF_ERROR_SHAPE, "%s: operand '%s' is %s, expected %s as another operand", type->name,
+            return sdlf_fail(SDLF_ERROR_SHAPE, "%s: operand '%s' is %s, expected %s like another operand", type->name,
                              sdlf_operand_declared(type, i)->name, sdlf_dtype_name(operand->dtype),
                              sdlf_dtype_name(storage));
         operand->dtype = SDLF_FLOAT32;
@@ -196,7 +196,7 @@ sdlf_status sdlf_operation_check(const sdlf_operation *operation)
 {
     SDLF_REQUIRE(operation);
     const sdlf_operation_class *type = sdlf_operation_type(operation);
-    if (!type) return sdlf_fail(SDLF_ERROR_ARGUMENT, "%d is no kind of operation", (int)operation->kind);
+    if (!type) return sdlf_fail(SDLF_ERROR_ARGUMENT, "%d is not a kind of operation", (int)operation->kind);
     unsigned any = type->any_strides, last = channels_last_operands(operation, type);
     unsigned stays = sdlf_operation_storage(operation) == SDLF_NONE ? type->stays_row_major : 0;
     sdlf_status status = check_operands(type->name, type->in, operation->in, SDLF_MAX_INPUTS, any, last, stays);

@@ -11,7 +11,7 @@ sdlf_status sdlf_emit(sdlf_layer_context *context, const sdlf_operation *operati
     return sink->status == SDLF_OK ? sink->emit(sink, operation) : sink->status;
 }
 
-bool sdlf_layer_takes(const sdlf_layer_context *context, const sdlf_operation *operation)
+bool sdlf_layer_supports(const sdlf_layer_context *context, const sdlf_operation *operation)
 {
     if (context == NULL || operation == NULL) return false;
     const layer_sink *sink = context->sink;

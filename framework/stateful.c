@@ -52,7 +52,7 @@ static sdlf_plan_options plan_options(const sdlf_stateful *s)
     return (sdlf_plan_options){.batch = 1,
                                .forward = s->options.calculator,
                                .dtype = s->options.dtype,
-                               .take_parameters = true,
+                               .consume_parameters = true,
                                .no_recording = true,
                                .states = s->states,
                                .state_count = s->options.state_count};
@@ -253,7 +253,7 @@ sdlf_status sdlf_stateful_rewind(sdlf_stateful *stateful, int64_t length)
     for (int i = 0; i < stateful->plan->state_count; i++) mixed = mixed || stateful->plan->states[i].axis < 0;
     if (length < 0 || length > stateful->length || (length > 0 && mixed))
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: %lld of %lld positions%s", __func__, (long long)length,
-                         (long long)stateful->length, mixed ? ": states that do not grow only begin anew" : "");
+                         (long long)stateful->length, mixed ? ": states that do not grow can only be reset" : "");
     stateful->length = length;
     if (length == 0) plan_clear_states(stateful->plan);
     return SDLF_OK;

@@ -225,11 +225,9 @@ static sdlf_status check_alike(const sdlf_plan *plan, const length_sample *sampl
 {
     if (sample->model->parameter_count == plan->model->parameter_count && plan_is_alike(plan, sample->plan, false))
         return SDLF_OK;
-    return sdlf_fail(
-        SDLF_ERROR_UNSUPPORTED,
-        "stateful: a step after %lld positions is made of other operations than one with all that there is "
-        "room for",
-        (long long)sample->length);
+    return sdlf_fail(SDLF_ERROR_UNSUPPORTED,
+                     "stateful: a step after %lld positions needs other operations than one at full capacity",
+                     (long long)sample->length);
 }
 
 enum { MOST_SAMPLES = 8 };

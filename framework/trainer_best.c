@@ -39,7 +39,7 @@ sdlf_status sdlf_trainer_prepare_best(sdlf_trainer *trainer)
     bool wanted = trainer->options.keep != SDLF_KEEP_LAST || trainer->options.patience > 0;
     if (!wanted) return SDLF_OK;
     if (trainer->test == NULL)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "trainer: %s needs a test set to tell epochs apart",
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "trainer: %s needs a test set to compare epochs",
                          trainer->options.keep != SDLF_KEEP_LAST ? "keep" : "patience");
     if (trainer->options.keep != SDLF_KEEP_LAST) {
         trainer->best.bytes = exchange(trainer->model, NULL, false);
@@ -94,7 +94,7 @@ sdlf_status sdlf_trainer_note_best(sdlf_trainer *trainer, const sdlf_evaluation 
     if (best->values == NULL) return SDLF_OK;
     if (exchange(trainer->model, NULL, false) != best->bytes)
         return sdlf_fail(SDLF_ERROR_ARGUMENT,
-                         "trainer: the model's parameters are others than when the trainer was made");
+                         "trainer: the model's parameters are not those that the trainer was made with");
     exchange(trainer->model, best->values, false);
     return SDLF_OK;
 }

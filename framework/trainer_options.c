@@ -292,8 +292,8 @@ sdlf_status sdlf_trainer_compare_options(const sdlf_trainer_options *found, cons
     if (wanted->epochs != found->epochs && !finished && depends_on_epochs(&found->schedule))
         return sdlf_fail(
             SDLF_ERROR_ARGUMENT,
-            "resume: the checkpoint was to train for %d epochs, which its %s schedule depends on, but %d are "
-            "asked for (left out, or the same, it goes on)",
+            "resume: the checkpoint was to train for %d epochs, which its %s schedule depends on, but %d are asked for "
+            "(omit it, or give the same, to continue)",
             found->epochs, sdlf_schedule_names[found->schedule.kind], wanted->epochs);
     return SDLF_OK;
 }

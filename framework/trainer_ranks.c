@@ -104,7 +104,7 @@ static sdlf_status compare(sdlf_communicator *ranks, const void *mine, int64_t b
     status = ranks->type->gather(ranks, ranks->host, sizeof ranks->host, hosts);
     if (status == SDLF_OK)
         status = sdlf_fail(SDLF_ERROR_ARGUMENT,
-                           "rank %d on %s has another %s than rank 0 on %s: it must be the same on all ranks", other,
+                           "rank %d on %s has a different %s from rank 0 on %s: all ranks need the same", other,
                            hosts[other], what, hosts[0]);
     free(hosts);
     return status;
@@ -152,7 +152,7 @@ sdlf_status sdlf_trainer_compare_ranks(sdlf_trainer *trainer, const sdlf_dataset
         {&mine.data, sizeof mine.data, "set of training data"},
         {&mine.test, sizeof mine.test, "set of test data"},
         {&mine.weights, sizeof mine.weights, "set of weights"},
-        {mine.sums, sizeof mine.sums, "placement of layers, and with it another order of gradients,"},
+        {mine.sums, sizeof mine.sums, "placement of layers, and so a different order of gradients,"},
         {&mine.epoch, sizeof mine.epoch, "epoch to begin with"},
         {&mine.step, sizeof mine.step, "step to begin with"},
     };

@@ -197,7 +197,7 @@ sdlf_status sdlf_trainer_restore_options(sdlf_trainer_options *options, const sd
 {
     SDLF_REQUIRE(options);
     SDLF_REQUIRE(state);
-    if (!state->present) return sdlf_fail(SDLF_ERROR_ARGUMENT, "there is no training state to go on from");
+    if (!state->present) return sdlf_fail(SDLF_ERROR_ARGUMENT, "there is no training state to continue from");
     json_t *root = NULL;
     json_text_error error;
     sdlf_trainer_options restored = *options;

@@ -215,7 +215,7 @@ static sdlf_status prepare_plans(sdlf_trainer *trainer, const sdlf_dataset *test
         .gradient_dtype = wanted->gradient_dtype,
         .shard_states = wanted->shard_states,
     };
-    const char *forward = wanted->forward != NULL ? wanted->forward : sdlf_calculator_class_usual()->name;
+    const char *forward = wanted->forward != NULL ? wanted->forward : sdlf_calculator_class_default()->name;
     sdlf_status status = use_calculator(trainer, forward, &options.forward);
     if (status == SDLF_OK)
         status = use_calculator(trainer, wanted->backward != NULL ? wanted->backward : forward, &options.backward);

@@ -74,7 +74,7 @@ sdlf_status sdlf_trainer_take_state(sdlf_trainer *trainer)
                          scale->scale, scale->skipped, state->step);
     if (state->epoch_step >= trainer->steps || state->step != state->epoch * trainer->steps + state->epoch_step)
         return sdlf_fail(SDLF_ERROR_ARGUMENT,
-                         "resume: the checkpoint stands at step %" PRId64 ", %" PRId64 " into epoch %d, which does not "
+                         "resume: the checkpoint is at step %" PRId64 ", %" PRId64 " into epoch %d, which does not "
                          "fit %" PRId64 " steps an epoch on %s; it was trained on %s",
                          state->step, state->epoch_step, state->epoch + 1, trainer->steps, trainer->train.name,
                          state->data);

@@ -72,8 +72,8 @@ static sdlf_status read_list(float *weights, const char *text, int classes)
     if (count == classes) return SDLF_OK;
     return sdlf_fail(
         SDLF_ERROR_ARGUMENT,
-        "trainer: class_weights '%s': expected balanced, or %d numbers above 0 with commas between, one for "
-        "each class of the data, found %d",
+        "trainer: class_weights '%s': expected balanced, or %d numbers above 0 separated by commas, one for each class "
+        "of the data, found %d",
         text, classes, count);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* From a list of edges to an adjacency matrix in compressed rows: edges are put in their rows by counting, and each
- * row, short enough for a cache, is sorted where it lies. One pass over the edges in no order, 4 bytes an edge of
- * memory beside the list. */
+/* Converts a list of edges to an adjacency matrix in CSR form: a counting sort puts the edges in their rows, and each
+ * row, short enough for a cache, is sorted in place. One pass over the edges with random access; 4 bytes per edge of
+ * memory besides the list. */
 #include "graphs/edges.h"
 
 #include <inttypes.h>
@@ -29,7 +29,7 @@ static void merge(int32_t *to, const int32_t *a, int64_t a_count, const int32_t 
     memcpy(to, a_count > 0 ? a : b, (size_t)(a_count + b_count) * sizeof *to);
 }
 
-/* Runs are sorted, then merged by twos, to and from `scratch`, which is as long. Most rows are one run. */
+/* Sort short runs, then merge them in pairs, to and from `scratch`, which is as long. Most rows are one run. */
 static void sort_columns(int32_t *column, int32_t *scratch, int64_t count)
 {
     enum { RUN = 24 };
@@ -49,7 +49,7 @@ static void sort_columns(int32_t *column, int32_t *scratch, int64_t count)
     if (from != column) memcpy(column, from, (size_t)count * sizeof *column);
 }
 
-/* Each row's columns, as the list has them, row by row: starts (n + 1 of them) become their offsets. */
+/* Gather each row's columns, in list order; `starts` (n + 1 elements) becomes the row offsets. */
 static void gather_rows(const edges *list, bool undirected, int64_t *starts, int64_t n, int32_t *columns)
 {
     memset(starts, 0, (size_t)(n + 1) * sizeof *starts);
@@ -58,7 +58,7 @@ static void gather_rows(const edges *list, bool undirected, int64_t *starts, int
         if (undirected && list->from[e] != list->to[e]) starts[list->to[e] + 1]++;
     }
     for (int64_t i = 0; i < n; i++) starts[i + 1] += starts[i];
-    for (int64_t e = 0; e < list->count; e++) { /* starts[i] moves on to the next row's start as row i fills */
+    for (int64_t e = 0; e < list->count; e++) { /* starts[i] advances to the next row's start as row i fills */
         columns[starts[list->from[e]]++] = (int32_t)list->to[e];
         if (undirected && list->from[e] != list->to[e]) columns[starts[list->to[e]]++] = (int32_t)list->from[e];
     }
@@ -66,7 +66,7 @@ static void gather_rows(const edges *list, bool undirected, int64_t *starts, int
     starts[0] = 0;
 }
 
-/* Columns ascend in each row, and those that come again go. */
+/* Sort the columns of each row and remove duplicates. */
 static sdlf_status tidy_rows(int64_t *starts, int64_t n, int32_t *columns)
 {
     int64_t longest = 1, kept = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The reader goes through the text once, byte by byte, in a state that survives from one block to the next, so that
+/* The reader is a state machine that passes over the text once. Its state survives from one block to the next, so that
  * lines may have any length. 3.2 million edges of 14 bytes take about as long as zlib takes to unpack them. */
 #include "graphs/edge_list.h"
 
@@ -11,10 +11,10 @@
 enum { BLOCK = 1 << 18, COMMENT_BYTES = 64 };
 
 typedef enum reader_state {
-    LINE_START, /* blanks may come */
+    LINE_START, /* blanks may follow */
     COMMENT,
     FIRST,   /* within the first number */
-    BETWEEN, /* the blanks behind it */
+    BETWEEN, /* the blanks after it */
     SECOND,
     AFTER, /* blanks up to the end of the line */
 } reader_state;
@@ -24,7 +24,7 @@ typedef struct edge_reader {
     edges *list;
     reader_state state;
     int64_t line, from, number, declared, largest;
-    char comment[COMMENT_BYTES]; /* how it begins */
+    char comment[COMMENT_BYTES]; /* its first bytes */
     int comment_length;
 } edge_reader;
 
@@ -39,7 +39,7 @@ static sdlf_status malformed(const edge_reader *reader, unsigned char found, con
                      text);
 }
 
-/* "Nodes: N" in a comment says how many there are, those without edges too. */
+/* A comment with "Nodes: N" declares the number of nodes, including those without edges. */
 static void take_comment(edge_reader *reader)
 {
     reader->comment[reader->comment_length < COMMENT_BYTES ? reader->comment_length : COMMENT_BYTES - 1] = '\0';
@@ -51,7 +51,7 @@ static void take_comment(edge_reader *reader)
     if (end != at + 6 && count > 0) reader->declared = count;
 }
 
-/* A digit of the number that is being read. */
+/* Append a digit to the number that is being read. */
 static sdlf_status take_digit(edge_reader *reader, unsigned char byte)
 {
     int digit = byte - '0';
@@ -72,7 +72,7 @@ static bool is_digit(unsigned char byte)
     return byte >= '0' && byte <= '9';
 }
 
-/* The bytes of a whole number at once, which most are. */
+/* Read all available digits of a number in one call: the fast path. */
 static sdlf_status take_number(edge_reader *reader, const unsigned char **at, const unsigned char *end)
 {
     int64_t number = reader->number;
@@ -102,7 +102,7 @@ static sdlf_status end_edge(edge_reader *reader)
     return status == SDLF_OK ? status : sdlf_fail_context(status, "%s:%" PRId64, reader->name, reader->line);
 }
 
-/* One byte that is no part of a number's inside. */
+/* Process one byte outside the fast path of take_number. */
 static sdlf_status take_byte(edge_reader *reader, unsigned char byte)
 {
     switch (reader->state) {
@@ -164,7 +164,7 @@ static sdlf_status take_block(edge_reader *reader, const unsigned char *at, cons
     return status;
 }
 
-/* The last line may lack its end. */
+/* Finish the input; the last line may lack its newline. */
 static sdlf_status take_end(edge_reader *reader)
 {
     if (reader->state == COMMENT) take_comment(reader);

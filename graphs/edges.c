@@ -34,7 +34,7 @@ static sdlf_status check_memory(const void *memory, int64_t nodes)
 
 /* ---- numbering ---- */
 
-/* Numbers that are not much larger than there are edges are looked up in a table; others in a hash table. */
+/* True if the largest number is not much larger than the number of edges: a table is used then, else a hash table. */
 static bool is_dense(const edges *list, int64_t largest)
 {
     return largest < (1 << 20) || largest / 8 < list->count;
@@ -192,7 +192,7 @@ sdlf_status edges_number_nodes(edges *list, int64_t declared, int64_t *node_coun
         largest = high > largest ? high : largest;
         smallest = low < smallest ? low : smallest;
     }
-    /* a number of nodes that has nothing to do with the edges is not believed */
+    /* do not trust a declared number of nodes that is out of proportion to the edges */
     bool believable = declared > 0 && declared <= INT32_MAX && declared / 64 <= list->count + (1 << 14) &&
                       read_budget_check(&list->budget, 2 * 8 * declared, "nodes") == SDLF_OK; /* numbers, rows */
     if (believable && largest < declared) {

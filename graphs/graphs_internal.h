@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the sources of graphs share: their class tables, for the registry, and names. */
+/* Declarations shared by the graph sources: their class tables, for the registry, and names. */
 #ifndef SDLF_GRAPHS_INTERNAL_H
 #define SDLF_GRAPHS_INTERNAL_H
 
@@ -9,7 +9,7 @@
 #include "graphs/list.h"
 #undef SDLF_GRAPH
 
-/* graph->name = the text. SDLF_ERROR_MEMORY. */
+/* Set graph->name to the formatted text. Errors: SDLF_ERROR_MEMORY. */
 sdlf_status sdlf_graph_set_name(sdlf_graph *graph, const char *format, ...) SDLF_PRINTF(2, 3);
 
 #endif

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The matrix of a graph convolution: self loops added, normalised. */
+/* The matrix of a graph convolution: the adjacency with self loops, normalised. */
 #include <sdlf/graph.h>
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Is there an edge from node to itself? Columns ascend. */
+/* True if the node has an edge to itself. Columns are sorted. */
 static bool has_loop(const sdlf_tensor *adjacency, int64_t node)
 {
     const int64_t *offsets = sdlf_csr_offsets(adjacency);
@@ -22,7 +22,7 @@ static bool has_loop(const sdlf_tensor *adjacency, int64_t node)
     return low < offsets[node + 1] && columns[low] == node;
 }
 
-/* The structure of B: the adjacency with the loops that are wanted. Values are left open. */
+/* Create the structure of B: the adjacency with the requested self loops. Values are uninitialised. */
 static sdlf_status make_structure(sdlf_tensor *matrix, const sdlf_graph *graph, sdlf_dtype dtype, bool self_loops)
 {
     const sdlf_tensor *from = &graph->adjacency;
@@ -50,14 +50,14 @@ static sdlf_status make_structure(sdlf_tensor *matrix, const sdlf_graph *graph, 
     return SDLF_OK;
 }
 
-/* What row i is multiplied by, and for symmetric normalisation column i too. A row's sum is its number of elements. */
+/* The factor of row i, and for symmetric normalisation also of column i. A row's sum is its number of elements. */
 static double factor(sdlf_normalization_kind kind, int64_t sum)
 {
     if (sum == 0 || kind == SDLF_NORMALIZE_NONE) return kind == SDLF_NORMALIZE_NONE;
     return kind == SDLF_NORMALIZE_SYMMETRIC ? 1 / sqrt((double)sum) : 1 / (double)sum;
 }
 
-/* A root and a division a row, not an element. */
+/* Computes one square root and one division per row, not per element. */
 static sdlf_status fill_values(sdlf_tensor *matrix, sdlf_normalization_kind kind)
 {
     const int64_t *offsets = sdlf_csr_offsets(matrix), rows = matrix->shape.dim[0];

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* planetoid:DIR: a citation graph as six text files, in which # begins a comment line (scripts/convert-citations.py
- * makes them):
+ * writes them):
  *
  *     edges.txt     an undirected edge list, node numbers from 0
- *     features.txt  a line a node: COLUMN:VALUE of its features that are not zero, columns from 0
- *     labels.txt    a line a node: its class, from 0
- *     train.txt, val.txt, test.txt   a line a node that belongs to this part
+ *     features.txt  one line per node: COLUMN:VALUE of each nonzero feature, columns from 0
+ *     labels.txt    one line per node: its class, from 0
+ *     train.txt, val.txt, test.txt   one line per node of this part
  *
  * The graphs and their parts are those of Z. Yang, W. Cohen, R. Salakhutdinov: Revisiting semi-supervised learning with
- * graph embeddings, 2016. A line that is empty in features.txt is a node without features. */
+ * graph embeddings, 2016. An empty line in features.txt is a node without features. */
 #include <inttypes.h>
 #include <locale.h>
 #include <math.h>
@@ -21,10 +21,10 @@
 
 enum { MOST_BYTES = 1 << 30, MOST_CLASSES = 1 << 20, MOST_COLUMNS = 1 << 24 };
 
-/* A text on the way through it, line by line. */
+/* A text that is read line by line. */
 typedef struct text {
     char *path;  /* owned */
-    char *bytes; /* owned, with a 0 behind */
+    char *bytes; /* owned, NUL-terminated */
     char *at;
     int64_t line;
     read_budget budget;
@@ -76,11 +76,11 @@ static sdlf_status open_text(text *t, const char *folder, const char *file)
     sdlf_status status = sdlf_byte_stream_open(&stream, t->path);
     if (status == SDLF_OK) status = read_budget_make(&t->budget, stream.size, 0);
     if (status == SDLF_OK) status = read_all(t, &stream);
-    sdlf_byte_stream_release(&stream); /* of which there is none after a failure */
+    sdlf_byte_stream_release(&stream); /* harmless if opening failed */
     return status;
 }
 
-/* The next line that is no comment, cut off with a 0; NULL behind the last. */
+/* The next line that is not a comment, NUL-terminated in place; NULL after the last. */
 static char *next_line(text *t)
 {
     while (*t->at != '\0') {
@@ -101,7 +101,7 @@ static sdlf_status malformed(const text *t, const char *expected, const char *fo
                      found);
 }
 
-/* A whole number in [0, limit) at the start of *at, which moves behind it; where it is none, an error that calls it
+/* Read an integer in [0, limit) at *at and advance *at past it. If there is none, the error message calls it
  * `what`. */
 static sdlf_status take_number(const text *t, char **at, int64_t limit, const char *what, int64_t *number)
 {
@@ -117,7 +117,7 @@ static sdlf_status take_number(const text *t, char **at, int64_t limit, const ch
     return SDLF_OK;
 }
 
-/* The same where it is the whole line. */
+/* The same for a number that must be the whole line. */
 static sdlf_status take_line(const text *t, char *line, int64_t limit, const char *what, int64_t *number)
 {
     char *end = line;
@@ -149,7 +149,7 @@ static sdlf_status read_labels(sdlf_graph *graph, const char *folder)
         largest = label > largest ? label : largest;
     }
     if (status == SDLF_OK && graph->node_count == 0)
-        status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: expected a class a line, found none", t.path);
+        status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: expected one class a line, found none", t.path);
     if (status == SDLF_OK) status = sdlf_tensor_create(&graph->labels, NULL, SDLF_INT32, sdlf_shape(graph->node_count));
     if (status == SDLF_OK) memcpy(graph->labels.data, labels, (size_t)graph->node_count * sizeof *labels);
     graph->class_count = (int)largest + 1;
@@ -158,11 +158,11 @@ static sdlf_status read_labels(sdlf_graph *graph, const char *folder)
     return status;
 }
 
-/* A decimal number, with an exponent or not, at the start of *at, which moves behind it. The locale is the "C" one
- * here. */
+/* Read a decimal number, with or without an exponent, at *at and advance *at past it. Requires the "C"
+ * locale. */
 static sdlf_status take_value(const text *t, char **at, float *value)
 {
-    size_t length = strspn(*at, "+-.0123456789eE"); /* what strtof takes besides: blanks before it, 0x1p4, inf, nan */
+    size_t length = strspn(*at, "+-.0123456789eE"); /* not all that strtof accepts: leading blanks, 0x1p4, inf, nan */
     char *end = *at;
     *value = length > 0 ? strtof(*at, &end) : 0;
     bool whole = length > 0 && end == *at + length && (*end == '\0' || *end == ' ' || *end == '\t');
@@ -171,8 +171,8 @@ static sdlf_status take_value(const text *t, char **at, float *value)
     return SDLF_OK;
 }
 
-/* A node's features; `row`, in which NaN stands for a column that is not there yet, NULL: only look for the largest
- * column. */
+/* Read a node's features into `row`, in which NaN marks a column that has not been read yet. `row` NULL: only find the
+ * largest column. */
 static sdlf_status read_features_line(const text *t, char *line, float *row, int64_t *columns)
 {
     char *at = line;
@@ -194,7 +194,7 @@ static sdlf_status read_features_line(const text *t, char *line, float *row, int
     }
 }
 
-/* A row for each node, most of it zeros that the file does not have. */
+/* Allocate one row per node; most elements are zeros that the file does not store. */
 static sdlf_status create_features(sdlf_graph *graph, const text *t, int64_t columns)
 {
     sdlf_shape shape = sdlf_shape(graph->node_count, columns); /* below 2^31 and 2^25 */
@@ -207,7 +207,7 @@ static sdlf_status read_features(sdlf_graph *graph, const char *folder)
 {
     int64_t columns = 0;
     sdlf_status status = SDLF_OK;
-    for (int round = 0; round < 2 && status == SDLF_OK; round++) { /* how many columns; then the values */
+    for (int round = 0; round < 2 && status == SDLF_OK; round++) { /* first the number of columns, then the values */
         text t;
         int64_t node = 0;
         status = open_text(&t, folder, "features.txt");
@@ -232,12 +232,12 @@ static sdlf_status read_features(sdlf_graph *graph, const char *folder)
     return status;
 }
 
-/* A point stands before the decimals in these files, whatever the host program's locale writes there. */
+/* These files use a decimal point, whatever the host program's locale uses. */
 static sdlf_status read_features_anywhere(sdlf_graph *graph, const char *folder)
 {
     locale_t plain = newlocale(LC_NUMERIC_MASK, "C", (locale_t)0);
     if (plain == (locale_t)0) return sdlf_fail(SDLF_ERROR_MEMORY, "planetoid: no memory");
-    locale_t before = uselocale(plain); /* only of this thread */
+    locale_t before = uselocale(plain); /* this thread's only */
     sdlf_status status = read_features(graph, folder);
     uselocale(before);
     freelocale(plain);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* rmat:V,E,SEED and uniform:V,E,SEED: E directed edges among V nodes, drawn. Equal edges are one, so a graph has
+/* rmat:V,E,SEED and uniform:V,E,SEED: E random directed edges among V nodes. Duplicate edges are merged, so a graph has
  * somewhat fewer.
  *
- * uniform draws both ends evenly. rmat picks one of the four quarters of the matrix with the chances 0.57, 0.19, 0.19,
- * 0.05, then a quarter of that quarter, and so on (D. Chakrabarti, Y. Zhan, C. Faloutsos: R-MAT, a recursive model for
- * graph mining, 2004): few nodes have many edges and many have few, as on the web. A node past V is drawn again. */
+ * uniform draws both ends uniformly. rmat picks a quarter of the matrix with probabilities 0.57, 0.19, 0.19 and 0.05,
+ * then a quarter of that quarter, and so on (D. Chakrabarti, Y. Zhan, C. Faloutsos: R-MAT, a recursive model for graph
+ * mining, 2004): few nodes have many edges and many have few, as on the web. A node beyond V is redrawn. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,14 +15,14 @@
 #include "graphs/edges.h"
 #include "graphs/graphs_internal.h"
 
-enum { ATTEMPTS = 64 }; /* each succeeds with a chance of more than a half where V fills its square, 1/4 at least */
+enum { ATTEMPTS = 64 }; /* each succeeds with probability above 1/2 if V fills its square, else at least 1/4 */
 
 typedef struct random_graph {
     int64_t nodes, edges;
     uint64_t seed;
 } random_graph;
 
-/* web-Stanford's size. */
+/* The size of web-Stanford. */
 static const random_graph usual = {281903, 2312497, 1};
 
 static bool read_number(const char **at, uint64_t limit, uint64_t *number)
@@ -58,7 +58,7 @@ malformed:
                      name, INT32_MAX, name, argument);
 }
 
-/* Before it is taken: the list of edges, and the matrix while it is made of them. */
+/* Check in advance that memory suffices for the list of edges and the matrix built from it. */
 static sdlf_status check_memory(const random_graph *wanted, const char *name)
 {
     char what[96];
@@ -78,7 +78,7 @@ static void draw_uniform(const random_graph *wanted, int64_t e, int64_t ends[2])
     ends[1] = below(random.word[1], wanted->nodes);
 }
 
-/* Half a word decides about a level. */
+/* Each level of the recursion uses half a random word. */
 static void draw_quarters(const random_graph *wanted, int64_t e, uint32_t attempt, int64_t ends[2])
 {
     static const uint32_t until[3] = {(uint32_t)(0.57 * 65536), (uint32_t)(0.76 * 65536), (uint32_t)(0.95 * 65536)};
@@ -136,12 +136,12 @@ static sdlf_status load_uniform(sdlf_graph *graph, const char *argument)
 
 const sdlf_graph_class sdlf_rmat_graph_class = {
     .name = "rmat",
-    .summary = "drawn with few nodes of many edges, as on the web: rmat:V,E,SEED (default 281903,2312497,1)",
+    .summary = "random, with few nodes of many edges, as on the web: rmat:V,E,SEED (default 281903,2312497,1)",
     .load = load_rmat,
 };
 
 const sdlf_graph_class sdlf_uniform_graph_class = {
     .name = "uniform",
-    .summary = "drawn evenly: uniform:V,E,SEED (default 281903,2312497,1)",
+    .summary = "random, uniform: uniform:V,E,SEED (default 281903,2312497,1)",
     .load = load_uniform,
 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* snap:FILE: an edge list in the form of the SNAP collection (J. Leskovec, A. Krevl: SNAP datasets, 2014). */
+/* snap:FILE: an edge list in the format of the SNAP collection (J. Leskovec, A. Krevl: SNAP datasets, 2014). */
 #include <stdlib.h>
 #include <string.h>
 

@@ -54,11 +54,11 @@ bool sdlf_attention_is_fused(const sdlf_attention *a)
     bool learns_mask = context->input_count > 1 && context->input[1].dtype != SDLF_BOOL;
     if (context->training && (learns_mask || a->options->dropout > 0)) return false;
     sdlf_operation forward = forward_operation(a);
-    if (!sdlf_layer_takes(context, &forward)) return false;
+    if (!sdlf_layer_supports(context, &forward)) return false;
     if (!context->training) return true;
     const sdlf_tensor gradient[] = {head(a, 0), head(a, 1), head(a, 2)};
     sdlf_operation backward = backward_operation(a, a->said, gradient);
-    return sdlf_layer_takes(context, &backward);
+    return sdlf_layer_supports(context, &backward);
 }
 
 sdlf_status sdlf_attention_forward(const sdlf_attention *a)

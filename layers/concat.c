@@ -24,13 +24,13 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     if (status != SDLF_OK) return status;
     for (int index = 0; index < signature->input_count; index++) {
         if (signature->input_dtype[index] != signature->input_dtype[0])
-            return sdlf_fail(SDLF_ERROR_SHAPE, "inputs of one type were expected, found %s and %s",
+            return sdlf_fail(SDLF_ERROR_SHAPE, "expected inputs of one type, found %s and %s",
                              sdlf_dtype_name(signature->input_dtype[0]),
                              sdlf_dtype_name(signature->input_dtype[index]));
         sdlf_shape x = signature->input_shape[index];
         if (!sdlf_shape_equal(sdlf_shape_without(x, axis < x.rank ? axis : 0), sdlf_shape_without(y, axis)))
-            return sdlf_fail(SDLF_ERROR_SHAPE, "inputs that agree but along axis %d were expected, found %s and %s",
-                             axis, sdlf_shape_print(signature->input_shape[0]).text, sdlf_shape_print(x).text);
+            return sdlf_fail(SDLF_ERROR_SHAPE, "expected inputs that agree except along axis %d, found %s and %s", axis,
+                             sdlf_shape_print(signature->input_shape[0]).text, sdlf_shape_print(x).text);
         if (index == 0) continue;
         if (x.dim[axis] > INT64_MAX - y.dim[axis])
             return sdlf_fail(SDLF_ERROR_SHAPE, "its output has more elements than can be counted");

@@ -34,7 +34,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     sdlf_status status = x.rank == 4 ? SDLF_OK : sdlf_layer_check_rank(signature, 0, 4, "(N,C,H,W)");
     if (status != SDLF_OK) return status;
     if (x.dim[1] % (b * b) != 0 || x.dim[2] > INT64_MAX / b || x.dim[3] > INT64_MAX / b)
-        return sdlf_fail(SDLF_ERROR_SHAPE, "its input %s has no multiple of %lld channels", sdlf_shape_print(x).text,
+        return sdlf_fail(SDLF_ERROR_SHAPE, "its input %s needs a multiple of %lld channels", sdlf_shape_print(x).text,
                          (long long)(b * b));
     return sdlf_signature_add_output(signature, signature->input_dtype[0],
                                      sdlf_shape(x.dim[0], x.dim[1] / (b * b), x.dim[2] * b, x.dim[3] * b));

@@ -67,7 +67,7 @@ static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)
     const sdlf_tensor x = context->input[0], *y = context->output;
     sdlf_operation whole = {.kind = SDLF_DYNAMIC_QUANTIZE, .in = {x}, .out = {y[0]}};
     whole.out[1] = sdlf_tensor_reshape(y[1], sdlf_shape(1)), whole.out[2] = sdlf_tensor_reshape(y[2], sdlf_shape(1));
-    if (x.dtype == SDLF_FLOAT32 && sdlf_layer_takes(context, &whole)) return sdlf_emit(context, &whole);
+    if (x.dtype == SDLF_FLOAT32 && sdlf_layer_supports(context, &whole)) return sdlf_emit(context, &whole);
     sdlf_tensor low = sdlf_scratch(context, x.dtype, SDLF_SCALAR), high = sdlf_scratch(context, x.dtype, SDLF_SCALAR);
     sdlf_tensor below = sdlf_scratch(context, x.dtype, SDLF_SCALAR);
     sdlf_status status = bound(context, SDLF_REDUCE_MIN, SDLF_BINARY_MINIMUM, low);
@@ -87,7 +87,7 @@ static sdlf_status backward(const sdlf_layer *layer, sdlf_layer_context *context
 
 const sdlf_layer_class sdlf_dynamic_quantize_class = {
     .name = "dynamic_quantize",
-    .summary = "floats as uint8, by the range that they have",
+    .summary = "floats quantised to uint8 by their range",
     .options_size = sizeof(sdlf_plain_options),
     .fields = sdlf_plain_fields,
     .minimum_inputs = 1,

@@ -18,7 +18,7 @@ static const sdlf_field fields[] = {
      .offset = offsetof(sdlf_embedding_options, units),
      .minimum = 1,
      .maximum = SDLF_MAX_LAYER_SIDE,
-     .help = "numbers for each token (embedding size)"},
+     .help = "elements for each token (embedding size)"},
     SDLF_EMBEDDING_DEVIATION(sdlf_embedding_options, 1),
     {.name = NULL},
 };

@@ -21,7 +21,7 @@ static const sdlf_field fields[] = {
      .type = SDLF_FIELD_CHOICE,
      .offset = offsetof(sdlf_fully_connected_options, initializer),
      .choices = sdlf_initializer_names,
-     .help = "how the weight starts; he_uniform by default"},
+     .help = "initial weight; he_uniform by default"},
     {.name = "axis",
      .type = SDLF_FIELD_INT,
      .offset = offsetof(sdlf_fully_connected_options, axis),
@@ -29,7 +29,7 @@ static const sdlf_field fields[] = {
      .maximum = SDLF_MAX_RANK - 1,
      .fallback = 1,
      .zero_means_default = true,
-     .help = "where the inputs of an output begin; -1: with the last axis, for each token by itself"},
+     .help = "first axis of an output's inputs; -1: the last axis, so each token by itself"},
     {.name = "initializer_scale",
      .type = SDLF_FIELD_FLOAT,
      .offset = offsetof(sdlf_fully_connected_options, initializer_scale),
@@ -57,7 +57,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     if (status != SDLF_OK) return status;
     int axis = row_axis(layer, x);
     if (axis < 0)
-        return sdlf_fail(SDLF_ERROR_SHAPE, "axis %d is not one of its input %s behind the batch", options->axis,
+        return sdlf_fail(SDLF_ERROR_SHAPE, "axis %d is not one of its input %s after the batch", options->axis,
                          sdlf_shape_print(x).text);
     int64_t inputs = sdlf_shape_span(x, axis, x.rank), units = options->units;
     sdlf_shape y = {.rank = axis + 1};

@@ -29,7 +29,7 @@ static const sdlf_field fields[] = {
      .type = SDLF_FIELD_CHOICE,
      .offset = offsetof(sdlf_graph_conv_options, initializer),
      .choices = sdlf_initializer_names,
-     .help = "how the weight starts; xavier_uniform by default"},
+     .help = "initial weight; xavier_uniform by default"},
     {.name = NULL},
 };
 

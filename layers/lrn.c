@@ -12,7 +12,7 @@ static const sdlf_field fields[] = {
      .offset = offsetof(sdlf_lrn_options, size),
      .minimum = 1,
      .maximum = SDLF_MAX_LAYER_WINDOW,
-     .help = "channels that are looked at, half of them before"},
+     .help = "channels in the window, half of them before"},
     {.name = "alpha",
      .type = SDLF_FIELD_FLOAT,
      .offset = offsetof(sdlf_lrn_options, alpha),
@@ -36,7 +36,7 @@ static const sdlf_field fields[] = {
      .maximum = 1e6,
      .fallback = 1,
      .zero_means_default = true,
-     .help = "added to it"},
+     .help = "added to the weighted mean square"},
     {.name = NULL},
 };
 

@@ -28,7 +28,7 @@ sdlf_status sdlf_matmul_check_bytes(const sdlf_signature *signature, const sdlf_
 {
     const sdlf_shape operand[] = {sizes->a, sizes->b};
     if (sizes->turn_a || sizes->turn_b)
-        return sdlf_fail(SDLF_ERROR_SHAPE, "its inputs are bytes, expected matrices that are not turned");
+        return sdlf_fail(SDLF_ERROR_SHAPE, "its inputs are bytes, expected matrices that are not transposed");
     for (int i = 2; i < signature->input_count; i++) {
         sdlf_shape zero = signature->input_shape[i], whole;
         bool fits = sdlf_shape_broadcast(&whole, operand[i - 2], zero_shape(zero, i - 2)) &&
@@ -105,7 +105,7 @@ static sdlf_status add_part(sdlf_layer_context *context, const sdlf_matmul_sizes
 sdlf_status sdlf_matmul_of_bytes(sdlf_layer_context *context, const sdlf_matmul_sizes *s)
 {
     sdlf_operation whole;
-    if (as_operation(context, s, &whole) && sdlf_layer_takes(context, &whole)) return sdlf_emit(context, &whole);
+    if (as_operation(context, s, &whole) && sdlf_layer_supports(context, &whole)) return sdlf_emit(context, &whole);
     sdlf_tensor y = sdlf_tensor_reshape(context->output[0], sdlf_matmul_with_matrix(s->batch, s->m, s->n));
     sdlf_status status = SDLF_OK;
     for (int64_t first = 0; first < s->k && status == SDLF_OK; first += MOST) status = add_part(context, s, first, y);

@@ -18,7 +18,7 @@ static const sdlf_field fields[] = {
     {.name = "causal",
      .type = SDLF_FIELD_BOOL,
      .offset = offsetof(sdlf_multi_head_attention_options, causal),
-     .help = "a position looks at itself and those before it only"},
+     .help = "a position attends only to itself and those before it"},
     {.name = "no_bias",
      .type = SDLF_FIELD_BOOL,
      .offset = offsetof(sdlf_multi_head_attention_options, no_bias),
@@ -39,7 +39,7 @@ static const sdlf_field fields[] = {
      .maximum = 1e9,
      .fallback = 10000,
      .zero_means_default = true,
-     .help = "of the rotary positions"},
+     .help = "base of the rotary positions"},
     {.name = NULL},
 };
 

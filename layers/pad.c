@@ -31,12 +31,12 @@ static const sdlf_field fields[] = {
      .offset = offsetof(sdlf_pad_options, value),
      .minimum = -3.4e38,
      .maximum = 3.4e38,
-     .help = "what they are, if constant"},
+     .help = "their value, if constant"},
     {.name = "mode",
      .type = SDLF_FIELD_CHOICE,
      .offset = offsetof(sdlf_pad_options, mode),
      .choices = modes,
-     .help = "a constant, or how x goes on"},
+     .help = "a constant, or how x is extended"},
     {.name = NULL},
 };
 

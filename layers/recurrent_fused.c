@@ -64,12 +64,12 @@ bool sdlf_recurrent_is_fused(const sdlf_recurrent *r, const sdlf_tensor kept[2])
 {
     sdlf_operation forward = forward_operation(r, kept[0], states_behind(r), kept);
     /* broadcast states have stride 0 along the units, and the operations need contiguous rows */
-    if (sdlf_operation_check(&forward) != SDLF_OK || !sdlf_layer_takes(r->context, &forward)) return false;
+    if (sdlf_operation_check(&forward) != SDLF_OK || !sdlf_layer_supports(r->context, &forward)) return false;
     if (!r->context->training) return true;
     sdlf_tensor state = sdlf_recurrent_at(r->states, 0);
     const sdlf_tensor to[] = {kept[0], kept[0], state, state};
     sdlf_operation backward = backward_operation(r, states_behind(r), kept, to);
-    return sdlf_operation_check(&backward) == SDLF_OK && sdlf_layer_takes(r->context, &backward);
+    return sdlf_operation_check(&backward) == SDLF_OK && sdlf_layer_supports(r->context, &backward);
 }
 
 /* (N,T,.) viewed as (T,N,.). */

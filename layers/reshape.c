@@ -9,11 +9,11 @@ static const sdlf_field fields[] = {
      .offset = offsetof(sdlf_reshape_options, shape),
      .minimum = -1,
      .maximum = SDLF_MAX_LAYER_SIDE,
-     .help = "shape of one sample; a -1 is worked out"},
+     .help = "shape of one sample; a -1 is inferred"},
     {.name = "whole",
      .type = SDLF_FIELD_BOOL,
      .offset = offsetof(sdlf_reshape_options, whole),
-     .help = "shape is the whole output's, batch and all"},
+     .help = "shape is the whole output's, including the batch"},
     {.name = NULL},
 };
 
@@ -43,8 +43,8 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
         sdlf_shape_count(shape) == wanted / signature->batch)
         return sdlf_fail(
             SDLF_ERROR_SHAPE,
-            "shape %s does not hold the %lld elements of its input %s: samples are mixed or picked there, so "
-            "that the model is for a batch of 1, and not of %lld",
+            "shape %s does not hold the %lld elements of its input %s: samples are mixed or picked there: the model "
+            "was made for batch 1, not %lld",
             sdlf_shape_print(shape).text, (long long)wanted, sdlf_shape_print(x).text, (long long)signature->batch);
     if (sdlf_shape_count(known) != wanted)
         return sdlf_fail(SDLF_ERROR_SHAPE, "shape %s does not hold the %lld elements of %sits input %s",

@@ -9,7 +9,7 @@ static const sdlf_field fields[] = {
      .offset = offsetof(sdlf_tile_options, repeats),
      .minimum = 1,
      .maximum = INT32_MAX,
-     .help = "times along each axis, the batch first"},
+     .help = "repeats along each axis, the batch first"},
     {.name = NULL},
 };
 

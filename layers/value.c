@@ -21,7 +21,7 @@ static const sdlf_field fields[] = {
     {.name = "trainable",
      .type = SDLF_FIELD_BOOL,
      .offset = offsetof(sdlf_value_options, trainable),
-     .help = "training changes it; only floats"},
+     .help = "trained; only floats"},
     {.name = NULL},
 };
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Fetch the libraries that SDLF is linked with for 64-bit ARM, as Debian packages, and unpack them in build/aarch64-root: for the preset
-# aarch64. The system itself stays as it is: lists and packages are kept in that folder too.
+# Fetch the libraries that SDLF is linked with for 64-bit ARM, as Debian packages, and unpack them in build/aarch64-root, for the preset
+# aarch64. The system itself is not changed: lists and packages are kept in that folder too.
 #
 #   scripts/aarch64-libraries.sh
 . "$(dirname "$0")/common.sh"

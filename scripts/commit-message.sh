@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Is a commit's subject `area: imperative summary`, in 72 characters at most?
+# Check that a commit's subject is `area: imperative summary`, at most 72 characters long.
 #
-#   scripts/commit-message.sh FILE        of the message in that file: as git calls its hook commit-msg
-#   scripts/commit-message.sh --install   be that hook of this repository
+#   scripts/commit-message.sh FILE        check the message in that file, as git calls its hook commit-msg
+#   scripts/commit-message.sh --install   install it as that hook of this repository
 #
-# What can be told of the imperative is told: no article first, and no verb that ends in -ed, -ing or -s.
+# The imperative is checked as far as possible: no article first, and no verb that ends in -ed, -ing or -s.
 set -euo pipefail
 
 if [ "${1:-}" = --install ]; then
     hook=$(git rev-parse --git-path hooks)/commit-msg
     mkdir -p "$(dirname "$hook")"
-    # a working tree of an older commit has no such script
+    # the working tree of an older commit has no such script
     printf '#!/bin/sh\n[ ! -x scripts/commit-message.sh ] || exec scripts/commit-message.sh "$1"\n' > "$hook"
     chmod +x "$hook"
     echo "$hook calls scripts/commit-message.sh."

@@ -1,29 +1,29 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Does sdlf end well whatever fails beneath it? Each command below is run again and again, and each time another call of the C library
-# fails: the n-th allocation, the making of the n-th thread, or the n-th call on a file (EIO, ENOSPC), by itself or with all that follow, in the
-# program or in any library (tests/faults/shim.c). A call on a file that is interrupted, or moves fewer bytes than it was asked for, changes
-# nothing. Commands that use CUDA find no memory on the device at the n-th call that makes something there, and lose the device at the n-th
-# call of CUDA's runtime; without a GPU they run on a stand-in (tests/stand_in), whose kernels do nothing. Then each command runs under
-# resource limits (ulimit): file size in KiB (-f; at least 1, for messages), open files (-n), address space in KiB (-v), processes and
-# threads (-u; where root runs this, as another user), and, where control groups can be made, within one of so much memory in KiB (-g; there
-# the kernel may end it, by SIGKILL, and what a killed process leaves may stay). A run is wrong that
+# Fault injection: checks that sdlf ends cleanly whatever fails beneath it. Each command below is run repeatedly, and each time another call of
+# the C library fails: the n-th allocation, the n-th thread creation, or the n-th call on a file (EIO, ENOSPC), that call only or all later ones
+# as well, in the program or in any library (tests/faults/shim.c). A file call that is interrupted, or transfers fewer bytes than requested,
+# must change nothing. Commands that use CUDA run out of device memory at the n-th call that allocates there, and lose the device at the n-th
+# call of the CUDA runtime; without a GPU they run on a stub (tests/stand_in), whose kernels do nothing. Then each command runs under resource
+# limits (ulimit): file size in KiB (-f; at least 1, for messages), open files (-n), address space in KiB (-v), processes and threads (-u; if
+# run by root, as another user), and, if control groups can be created, a memory limit in KiB (-g; there the kernel may end it with SIGKILL, and
+# files of a killed process may remain). A run is wrong if it
 #
 #   - ends by a signal, or does not end,
 #   - succeeds with another output than the undisturbed run,
-#   - fails and says nothing,
-#   - leaves a file behind that is neither what was there before nor whole.
+#   - fails without a message,
+#   - leaves a file that is neither the previous one nor complete.
 #
 #   scripts/faults.sh [options] [COMMAND ...]
 #
 #   --build FOLDER   the build, with tests (default: build/release)
 #   --samples N      runs for each command and kind of failure, spread evenly over all calls; 0: every call (default: 0)
-#   --seed N         where the samples begin (default: 1)
-#   --jobs N         runs at a time (default: one for each processor)
-#   --kinds LIST     of "memory threads files device limits", those wanted (default: all)
-#   --list           only name the commands
+#   --seed N         seed of the samples (default: 1)
+#   --jobs N         parallel runs (default: one for each CPU core)
+#   --kinds LIST     a subset of "memory threads files device limits" (default: all)
+#   --list           only list the commands
 #
-# What was wrong is told at once, with the command that shows it again. Exit status: 0 if nothing was.
+# A wrong run is reported at once, with the command that reproduces it. Exit status: 0 if there is none.
 . "$(dirname "$0")/common.sh"
 
 build=build/release samples=0 seed=1 jobs=$(processors) list=no kinds="memory threads files device limits"
@@ -134,9 +134,9 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"; for left in "${group:-/nonexistent}".*; do [ ! -d "$left" ] || rmdir "$left"; done' EXIT
 ulimit -c 0
 
-# ---- limits beside ulimit's ----
+# ---- limits other than ulimit's ----
 
-# Limits of processes do not bind root: then workers have users of their own, who have no other processes.
+# Limits on processes do not apply to root: then workers run as their own users, who have no other processes.
 user_of() { echo $((61000 + ${1//[!0-9]/0})); }
 as_user() { setpriv --reuid "$1" --regid "$1" --clear-groups -- "${@:2}"; }
 chmod 711 "$work"
@@ -147,7 +147,7 @@ elif as_user "$(user_of 0)" test -x "$sdlf" 2> /dev/null; then
     has_users=yes
 fi
 
-# The folder of the control group that a worker's runs are put in, except for ".NUMBER", and its file of the limit; empty: none can be made.
+# The folder of a worker's control group, without ".NUMBER", and its limit file; empty: none can be created.
 group= group_limit=
 if grep -qsw memory /sys/fs/cgroup/cgroup.subtree_control; then
     group=/sys/fs/cgroup/sdlf-faults-$$ group_limit=memory.max
@@ -160,7 +160,7 @@ else
     group=
 fi
 
-# group_of NUMBER KIB: an empty one with this limit.
+# group_of NUMBER KIB: creates an empty group with this limit.
 group_of() {
     local folder=$group.$1
     [ ! -d "$folder" ] || rmdir "$folder"
@@ -169,12 +169,12 @@ group_of() {
     [ ! -e "$folder/memory.swap.max" ] || echo 0 > "$folder/memory.swap.max"
 }
 
-# Was there too little memory in a worker's group? Then the kernel ends a process, also one that has only begun (execve).
+# True if a worker's group ran out of memory: then the kernel ends a process, even one that has only started (execve).
 group_was_full() { grep -qsE '^(max |oom_kill )?[1-9]' "$group.$1/memory.events" "$group.$1/memory.failcnt"; }
 
-# ---- what the commands read ----
+# ---- inputs of the commands ----
 
-# numpy TYPE SHAPE: how a .npy file begins.
+# numpy TYPE SHAPE: prints the header of a .npy file.
 numpy() { printf '\x93NUMPY\x01\x00\x76\x00%-117s\n' "{'descr': $1, 'fortran_order': False, 'shape': $2, }"; }
 
 make_inputs() {
@@ -208,7 +208,7 @@ END
         done
     done
     mkdir -p masks/images masks/masks
-    for i in 1 2 3 4 5 6 7 8; do # pictures of 8x8, as IDX: the lower half is of class 1
+    for i in 1 2 3 4 5 6 7 8; do # images of 8x8, as IDX: the lower half is of class 1
         {
             printf '\0\0\x08\x03\0\0\0\x01\0\0\0\x08\0\0\0\x08'
             head -c 32 /dev/zero
@@ -238,7 +238,7 @@ END
     cd "$root"
 }
 
-# A folder as a command finds it: the inputs, and what an earlier run has written.
+# Prepares a command's folder: the inputs, and the output of an earlier run.
 fresh_folder() {
     rm -rf "$1"
     cp -r "$work/inputs" "$1"
@@ -248,7 +248,7 @@ fresh_folder() {
 
 # ---- one run ----
 
-# attempt FOLDER FAULT WORDS...: its standard output and error come to lie beside the folder.
+# attempt FOLDER FAULT WORDS...: writes its standard output and error next to the folder.
 attempt() {
     local folder=$1 fault=$2 preloaded="$shim $under" start=() status=0
     local number=${folder##*.}
@@ -261,20 +261,20 @@ attempt() {
         group_of "$number" "${fault#-g }"
         start=(bash -c 'echo $$ > "$0/cgroup.procs" && exec "$@"' "$group.$number")
     fi
-    { # the shell's own word on a signal is not wanted
+    { # hides the shell's own message about a signal
         (cd "$folder" && { [[ $fault != -[fnuv]* ]] || ulimit -S $fault; } && exec timeout -k 1 60 "${start[@]}" env OMP_NUM_THREADS=1 OMP_WAIT_POLICY=passive SDLF_FAULT="$fault" \
             SDLF_FAULT_COUNTS="$folder.counts" "${program[@]}" "$@") > "$folder.out" 2> "$folder.err" < /dev/null || status=$?
     } 2> /dev/null
     return "$status"
 }
 
-# An output without the memory that the machine happens to have left.
+# Prints an output without the machine's current free memory.
 steady() {
     LC_ALL=C sed -e 's/"available\(_by\)\{0,1\}": .*/"available":/' -e 's/[0-9.]* [kMG]*B of \(the host.s \)\{0,1\}memory is available\( here\)\{0,1\}\( ([^)]*)\)\{0,1\}/memory/' "$1"
 }
 
-# Are two outputs the same? Where two undisturbed runs differ, in times, they are as long, unless one says what it had no memory for. With
-# fewer threads, as the commands that ask for some (--threads) then have, another machine is told of.
+# True if two outputs are the same. Where two undisturbed runs differ, in times, only lengths are compared, unless one reports what it had
+# no memory for. With fewer threads, as after a failure in commands with --threads, the line about the machine differs.
 same() {
     case $3,$4 in
     exact,memory* | exact,-v*) cmp -s <(steady "$1") <(steady "$2") ;;
@@ -283,10 +283,10 @@ same() {
     esac
 }
 
-# What is wrong with a run that ended with this status; nothing: it is as it should be.
+# Prints what is wrong with a run that ended with this status; nothing if it is right.
 judge() {
     local folder=$1 good=$2 output=$3 status=$4 fault=$5
-    if [[ $fault == -* ]] && grep -q -e 'error while loading shared libraries' -e '^timeout: ' "$folder.err"; then return; fi # it has not begun
+    if [[ $fault == -* ]] && grep -q -e 'error while loading shared libraries' -e '^timeout: ' "$folder.err"; then return; fi # it has not started
     if [[ $fault == -g* ]] && [ "$status" -eq 137 ] && group_was_full "${folder##*.}"; then
         [ "$output" = - ] || cmp -s "$folder/$output" "$good.before" || cmp -s "$folder/$output" "$good/$output" ||
             [ "$(cat "$good.file.same")" = length ] || echo "the kernel ended it, and it harmed $output"
@@ -312,7 +312,7 @@ judge() {
 
 # ---- a command ----
 
-# Two undisturbed runs: what is the same in both is compared.
+# Two undisturbed runs: only what is the same in both is compared.
 undisturbed() {
     local good=$1 output=$2
     shift 2
@@ -324,12 +324,12 @@ undisturbed() {
         return 1
     fi
     cmp -s <(steady "$good.out") <(steady "$good.again.out") && echo exact > "$good.out.same" || echo length > "$good.out.same"
-    # a plan file holds what was the fastest this time
+    # a plan file holds the fastest algorithms of this run
     [ "$output" = - ] || { [ "$output" != plan.txt ] && cmp -s "$good/$output" "$good.again/$output" && echo exact || echo length; } > "$good.file.same"
     (cd "$good" && find . -type f | sort) > "$good.files"
 }
 
-# Which of the calls fail: all, or samples that begin with the seed.
+# Lists the calls that fail: all, or samples that depend on the seed.
 calls() {
     local count=$1 step=1 first=1
     if [ "$samples" -gt 0 ] && [ "$count" -gt "$samples" ]; then
@@ -339,8 +339,8 @@ calls() {
     seq "$first" "$step" "$count"
 }
 
-# Limits from too little to enough for all; of address space no less than the program's file takes: the kernel itself ends one that it
-# cannot map.
+# Limits from too little to enough; for address space at least the size of the program's file: the kernel itself ends a program that
+# it cannot map.
 limits() {
     local i all=() least=$(($(stat -c %s "$sdlf") / 1024 + 4000))
     for ((i = 1; i <= 4096; i = i < 8 ? i + 1 : i * 4 / 3)); do all+=("-f $i"); done
@@ -351,7 +351,7 @@ limits() {
     for i in $(calls ${#all[@]}); do echo "${all[i - 1]}"; done
 }
 
-# Those of the kind that are wanted.
+# The faults of one kind, if it is selected.
 wanted() { [[ " $kinds " != *" $1 "* ]] || "${@:2}"; }
 
 failing_files() {
@@ -360,13 +360,13 @@ failing_files() {
     for kind in EIO ENOSPC; do calls "$1" | sed "s/.*/$kind &+/"; done
 }
 
-# failing KIND COUNT: each call once, and each and all that follow.
+# failing KIND COUNT: each call alone, and each call with all later ones.
 failing() {
     calls "$2" | sed "s/.*/$1 &/"
     calls "$2" | sed "s/.*/$1 &+/"
 }
 
-# Worker number $1: every jobs-th of the faults that lie in a file, one a line.
+# Worker number $1: runs every jobs-th fault of a file with one fault a line.
 worker() {
     local number=$1 name=$2 output=$3
     shift 3
@@ -425,7 +425,7 @@ while IFS='|' read -r name output words; do
         continue
     fi
     read -ra words <<< "$words"
-    under= # other commands find no device, and open no library of NVIDIA's
+    under= # other commands find no device, and open no NVIDIA library
     [[ $name != cuda_* ]] || under=$beneath
     try_command "$name" "$output" "${words[@]}"
 done < <(all_commands)

@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Lay out every tracked C, C++, header and CUDA file as .clang-format says.
+# Format every tracked C, C++, header and CUDA file with clang-format.
 #
 #   scripts/format.sh            change the files
-#   scripts/format.sh --check    change nothing; fail, naming the files, where something would change
+#   scripts/format.sh --check    change nothing; fail, naming the files, if something would change
 #
-# The layout is that of clang-format 14: other versions differ in small ways, so --check accepts 14 alone.
+# The format is that of clang-format 14: other versions differ slightly, so --check accepts only 14.
 . "$(dirname "$0")/common.sh"
 
 formatter=$(command -v clang-format-14 || command -v clang-format || true)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# How much of each reader the inputs of its fuzz target reach, as a table in Markdown: functions of the reader's source files, and edges of
-# the control flow in those that are entered. Edges count the sanitizers' checks too, whose failing side no input may reach.
+# Coverage of each reader by the inputs of its fuzz target, as a Markdown table: functions of the reader's source files, and control-flow
+# edges in the functions entered. Edges include the sanitizers' checks, whose failing side no input may reach.
 #
 #   scripts/fuzz-coverage.sh [--build FOLDER] [--found FOLDER] [TARGET ...]
 #
@@ -24,7 +24,7 @@ done
 : "${found:=$build/tests/fuzz/found}"
 [ ${#targets[@]} -gt 0 ] || mapfile -t targets < <(cd tests/fuzz && printf '%s\n' fuzz_*.c | sed 's/fuzz_\(.*\)\.c/\1/')
 
-# The source files that a target is for, as a pattern.
+# The source files that a target tests, as a pattern.
 sources_of() {
     case $1 in
     c_export) echo framework/formats/c/ ;;

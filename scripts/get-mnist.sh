@@ -5,13 +5,13 @@
 #   scripts/get-mnist.sh [options] [FOLDER]      FOLDER is data/mnist if none is named
 #   sdlf-get-mnist [options] [FOLDER]            the same, where SDLF is installed
 #
-#   --mirror PLACE      take the files from here instead: a URL, or a folder of this machine; may be repeated
-#                       (SDLF_MNIST_MIRROR, if set, names one too)
-#   --checksums FILE    the files to get and their SHA-256, as sha256sum prints them: for another set in the same form
+#   --mirror PLACE      fetch the files from here instead: a URL, or a local folder; may be repeated
+#                       (SDLF_MNIST_MIRROR, if set, names another)
+#   --checksums FILE    the files to fetch and their SHA-256, as sha256sum prints them: for another set of the same format
 #   --help              this text
 #
-# Files that are there already are checked and kept. A file appears under its name only when it is whole and its checksum
-# is right; until then it is FILE.part, which the next run goes on with if this one is killed. Needs curl or wget; exit status 0 if all files are there, 1 if not, 2 if the command line is wrong.
+# Files that already exist are checked and kept. A file appears under its name only when it is complete and its checksum is right; until then it is FILE.part, which the next run resumes if this
+# one is killed. Needs curl or wget; exit status 0 if all files are there, 1 if not, 2 if the command line is wrong.
 set -eu
 
 mirrors='https://ossci-datasets.s3.amazonaws.com/mnist
@@ -75,7 +75,7 @@ else
     fail "none of sha256sum, shasum and openssl is installed, so nothing could be checked"
 fi
 
-# fetch PLACE NAME FILE: get or go on getting FILE. What a mirror answers is believed only after the checksum.
+# fetch PLACE NAME FILE: download FILE or resume its download. A mirror's answer is trusted only after the checksum.
 fetch() {
     case $1 in
     *://*)
@@ -92,13 +92,13 @@ fetch() {
     esac
 }
 
-# The file under way; whatever ends this script, it does not stay behind.
+# The file being downloaded; it is removed however this script ends.
 part=
 trap '[ -z "$part" ] || rm -f -- "$part"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM HUP
 
-# accept SUM NAME PLACE: give the file under way its name, if its checksum is right; throw it away if not.
+# accept SUM NAME PLACE: rename the downloaded file if its checksum is right; delete it if not.
 accept() {
     found=$(sha256 "$part")
     if [ "$found" != "$1" ]; then
@@ -111,12 +111,12 @@ accept() {
     printf '%s: from %s\n' "$folder/$2" "$3"
 }
 
-# get SUM NAME: from the first mirror that has it. A transfer that breaks off is gone on with at the next mirror. A mirror
-# that cannot go on, or gives a wrong checksum (what was gone on from may be wrong), is asked once more for the whole.
+# get SUM NAME: from the first mirror that has it. An interrupted transfer is resumed at the next mirror. A mirror that
+# cannot resume, or gives a wrong checksum (the resumed part may be wrong), is asked once more for the whole file.
 get() {
     sum=$1 name=$2
     part=$folder/$name.part
-    if [ -e "$part" ] && [ "$(sha256 "$part")" = "$sum" ]; then # whole, but an earlier run was killed before this step
+    if [ -e "$part" ] && [ "$(sha256 "$part")" = "$sum" ]; then # complete, but an earlier run was killed before this step
         accept "$sum" "$name" "an earlier run"
         return 0
     fi

@@ -3,15 +3,15 @@
 # Everything that needs a GPU, in one go: build, all tests, compute-sanitizer on the kernels, benchmarks, one table.
 #
 #   scripts/gpu-check.sh [--seconds N] [cmake option ...]     for instance: scripts/gpu-check.sh -DSDLF_GEMM=portable
-#   scripts/gpu-check.sh [--seconds N] --built FOLDER         what is built there, as it is: nothing is configured or compiled
+#   scripts/gpu-check.sh [--seconds N] --built FOLDER         use that build unchanged: nothing is configured or compiled
 #
-# Times beside PyTorch's are another script's, which needs PyTorch: scripts/compare-pytorch-training.py (compare-pytorch-gpu.py: inference).
-# Needs no network and no input, and leaves its logs in build-gpu/check/. Without a GPU it says so and ends well. Where SDLF_DATA
-# names a folder with mnist/, three epochs of training are run, twice.
+# For times compared with PyTorch's, which need PyTorch, see scripts/compare-pytorch-training.py (compare-pytorch-gpu.py: inference). Needs
+# no network and no input, and writes its logs to build-gpu/check/. Without a GPU it says so and succeeds. If SDLF_DATA names a folder with
+# mnist/, three epochs of training are run, twice.
 #
-# It ends within N seconds (450 where nothing is said, so that all of it stays under 8 minutes): each part has a time of its own, and
-# what there is no time for is cut and told. On a machine of few cores the build takes most of it: run it again, and it goes on with
-# what is built. Exit status: 0 all was run and nothing failed, 1 something failed, 3 nothing failed and something was cut.
+# It ends within N seconds (default 450, so that everything stays under 8 minutes): each part has its own time limit, and parts
+# without time left are cut and reported. On a machine with few cores the build takes most of it: a second run continues with what is
+# built. Exit status: 0 everything was run and nothing failed, 1 something failed, 3 nothing failed and something was cut.
 . "$(dirname "$0")/common.sh"
 
 limit=450
@@ -30,15 +30,15 @@ if [ "${1:-}" = --built ]; then
 fi
 logs=$build/check
 sdlf=$build/sdlf
-sanitizer_seconds=25 # of kernel cases, for each of the four tools; they and the other checked programs run side by side
-kernel_seconds=60    # of kernel cases, for each program of them and math mode
-after_tests=150      # what all that comes behind the tests needs
-patience=240         # a test that is stopped after so many seconds hangs: all of them together take less
+sanitizer_seconds=25 # of kernel cases, for each of the four tools; they and the other checked programs run in parallel
+kernel_seconds=60    # of kernel cases, for each of their programs and math modes
+after_tests=150      # the time that everything after the tests needs
+patience=240         # a test stopped after this many seconds hangs: all of them together take less
 data=digits
 if [ -n "${SDLF_DATA:-}" ] && [ -d "$SDLF_DATA/mnist" ]; then data=mnist:$SDLF_DATA/mnist; fi
 . scripts/gpu-check/table.sh
 
-# A tool on the PATH or among the toolkit's; nothing where it is missing.
+# The path of a tool on the PATH or in the toolkit; empty if missing.
 cuda_tool() { command -v "$1" || command -v "/usr/local/cuda/bin/$1" || true; }
 
 if ! gpu_is_there; then
@@ -57,7 +57,7 @@ mkdir -p "$logs"
 
 if [ -z "$built" ]; then . scripts/gpu-check/build.sh "$@"; fi
 
-# On a narrow terminal the lines would be broken: a file is never one.
+# Written to a file, since a narrow terminal would wrap the lines.
 within 30 "$logs/info.log" "$sdlf" info --json
 gpu=$(sed -n '/"name": "cuda"/,/}/s/.*"runs_on": "\(.*\)",*/\1/p' "$logs/info.log" | head -n 1)
 case $outcome-$gpu in
@@ -66,10 +66,10 @@ ok-*) row GPU ok "$spent" "$gpu" ;;
 *) row GPU "$outcome" "$spent" "$logs/info.log" ;;
 esac
 
-# They have all the time that what comes behind them does not need, or half of what there is. Tests that have not ended then are
-# stopped, and the rest is not begun. Kernel tests, which have tens of thousands of cases, compare as many as there is time for, from a seed that
-# they print (SDLF_KERNEL_SECONDS). ctest calls both that and a test that never ends (Timeout): how long it ran tells them apart.
-# (ctest's own --timeout is for tests that have no TIMEOUT in CMake; nearly all have.)
+# Tests get all the time that the later parts do not need, or half of what is left. Tests that have not ended by then are stopped, and the rest
+# is not started. Kernel tests, which have tens of thousands of cases, compare as many as there is time for, from a seed that they print
+# (SDLF_KERNEL_SECONDS). ctest reports both a stopped test and a hanging one as (Timeout): the time it ran distinguishes them. (ctest's own
+# --timeout is for tests without TIMEOUT in CMake; nearly all have one.)
 step "Tests"
 seconds=$(left "$limit")
 seconds=$((seconds / 2 > seconds - after_tests ? seconds / 2 : seconds - after_tests))

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Valgrind's Helgrind on what shares memory between threads: the loader and its workers, prefetching, the pool of threads, two trainings in
-# two threads, and several processes with one plan file, each of them beneath Helgrind. It knows locks and threads, where
-# ThreadSanitizer (.ci/run tsan) knows what was compiled with it: it also sees what libraries do, and it takes atomic operations for races.
-# tests/helgrind.supp names what is known and why it is no race. Everything computes at level plain, which Valgrind can run.
+# Runs Valgrind's Helgrind on everything that shares memory between threads: the loader and its workers, prefetching, the thread pool, two
+# trainings in two threads, and several processes with one plan file, each of them under Helgrind. ThreadSanitizer (.ci/run tsan) sees only
+# code compiled with it; Helgrind also sees what libraries do, but reports atomic operations as races. tests/helgrind.supp lists the
+# known reports and why they are not races. Everything runs at level plain, which Valgrind can run.
 #
 #   scripts/helgrind.sh [--build FOLDER] [TEST ...]     (default: build/release; all)
 #
-# It takes some ten minutes. Exit status: 0 if nothing was found.
+# It takes about ten minutes. Exit status: 0 if nothing was found.
 . "$(dirname "$0")/common.sh"
 
 build=build/release tests=()
@@ -33,7 +33,7 @@ helgrind() {
     valgrind --tool=helgrind --history-level=approx --suppressions="$root/tests/helgrind.supp" --error-exitcode=99 --trace-children=no "$@"
 }
 
-# beneath NAME PROGRAM WORD...: one program; what is found is shown.
+# beneath NAME PROGRAM WORD...: runs one program under Helgrind and shows its findings.
 beneath() {
     local name=$1 status=0 begun=$SECONDS
     helgrind "${@:2}" > "$work/$name" 2>&1 || status=$?
@@ -41,7 +41,7 @@ beneath() {
     printf '%-12s %s, %d s\n' "$name" "$(grep 'ERROR SUMMARY' "$work/$name" | tail -n 1 | sed 's/.*SUMMARY: //')" $((SECONDS - begun))
 }
 
-# Three processes at once find, add to and write one plan file.
+# Three processes concurrently read, extend and write one plan file.
 share_a_plan_file() {
     local i processes=()
     for i in 1 2 3; do

@@ -4,9 +4,9 @@
 #
 #   scripts/measure-mnist.sh SDLF DIR [OPTION...]
 #
-# SDLF is the program, DIR the folder of the four files; options (--threads 2, --calculator cuda) go to every run. Training
-# gives the same bits at any number of threads, so that accuracies need no particular machine except for its vector instructions
-# (SDLF_SIMD); times do.
+# SDLF is the program, DIR the folder of the four files; options (--threads 2, --calculator cuda) go to every run. Training is
+# bitwise reproducible at any number of threads, so accuracies depend on the machine only through its vector instructions
+# (SDLF_SIMD); times depend on it.
 set -euo pipefail
 
 [ $# -ge 2 ] || { sed -n '3,/^[^#]/s/^# \{0,1\}//p' "$0"; exit 2; }
@@ -16,7 +16,7 @@ shift 2
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-# train NAME OPTION...: the lines of each epoch.
+# train NAME OPTION...: prints the lines of each epoch.
 train() {
     "$sdlf" train --data "mnist:$data" --out "$folder/weights" --log "$folder/log" "$@" > "$folder/text" ||
         { cat "$folder/text"; exit 1; }

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# How long the program takes to start: to say its version, to list its options, to classify one picture.
+# The start-up time of the program: to print its version, to list its options, to classify one image.
 #
-#   scripts/measure-start.sh [PROGRAM [RUNS]]      default: build/release/sdlf, 50 runs, whose median is told
+#   scripts/measure-start.sh [PROGRAM [RUNS]]      default: build/release/sdlf, 50 runs, of which the median counts
 #
-# Weights are made on the way, in a folder that is removed.
+# Weights are created on the way, in a temporary folder.
 . "$(dirname "$0")/common.sh"
 
 case ${1:-} in
@@ -17,7 +17,7 @@ trap 'rm -rf "$folder"' EXIT
 
 median() { sort -n | sed -n "$(((runs + 1) / 2))p"; }
 
-# measure NAME WORD...: a line with the median of the program's milliseconds.
+# measure NAME WORD...: prints a line with the median of the program's milliseconds.
 measure() {
     local name=$1 begun ended
     shift

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Build the libraries that SDLF needs with musl, from the sources of Debian's packages, in build/musl-root: for the preset musl. The system
-# itself stays as it is: lists and sources are kept in that folder too.
+# Build the libraries that SDLF needs with musl, from the sources of Debian's packages, in build/musl-root, for the preset musl. The system
+# itself is not changed: lists and sources are kept in that folder too.
 #
 #   scripts/musl-libraries.sh      needs Debian's packages musl-tools and dpkg-dev
 . "$(dirname "$0")/common.sh"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Make packages: sdlf, libsdlf0.2, libsdlf-dev and python3-sdlf for Debian and Ubuntu, and one .tar.gz of all. They lie in
+# Build packages: sdlf, libsdlf0.2, libsdlf-dev and python3-sdlf for Debian and Ubuntu, and one .tar.gz of all, in
 # build/package/packages.
 #
 #   scripts/package.sh [CMAKE_OPTION...]      -DSDLF_CUDA=OFF; -DSDLF_PACKAGE_CONTACT="Name <mail>"
 #
-# python3-sdlf is for the distribution's own Python (/usr/bin/python3, python3-dev, python3-venv), and needs nanobind from the registry of
-# Python packages; without, it is left out.
+# python3-sdlf is for the distribution's own Python (/usr/bin/python3, python3-dev, python3-venv), and needs nanobind from PyPI; without
+# it, the package is left out.
 #
 # The same commit gives the same bytes, with the same compiler and libraries.
 . "$(dirname "$0")/common.sh"

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# From a clean clone to classified pictures: install what is missing, build, train, test, predict.
+# From a clean clone to classified images: install what is missing, build, train, test, predict.
 #
 #   scripts/quickstart.sh            learns MNIST where it finds it (SDLF_DATA/mnist, data/mnist), else digits that SDLF draws itself
 #   scripts/quickstart.sh --short    learns 6,000 digits once: a trial of a few seconds
@@ -29,14 +29,14 @@ case ${1:-} in
     ;;
 esac
 
-# Threads that wait let others run: on a busy machine those that spin would cost more time than they save.
+# Waiting threads yield: on a busy machine spinning would cost more time than it saves.
 export OMP_WAIT_POLICY=${OMP_WAIT_POLICY:-passive}
 
 step "Packages"
 scripts/setup.sh
 
-# The kernels for GPUs take longer to compile than all the rest, and without a GPU nothing here runs them. What is built without them
-# has a folder of its own: CMake would keep that choice in build/release, which people install from.
+# The GPU kernels take longer to compile than all the rest, and without a GPU nothing here runs them. A build without them has its
+# own folder: CMake would keep that choice in build/release, from which people install.
 preset=release
 if ! gpu_is_there && command -v "${CUDACXX:-nvcc}" > /dev/null; then
     echo "There is no GPU here: building without the cuda calculator."

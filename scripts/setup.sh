@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Install what building SDLF needs and is missing, on Debian and Ubuntu, as root or with sudo.
+# Install the missing packages for building SDLF, on Debian and Ubuntu, as root or with sudo.
 #
 #   scripts/setup.sh           what building, testing and running need
 #   scripts/setup.sh --dev     also what .ci/run needs: ccache, Clang, its sanitizers and fuzzer, clang-format, Doxygen, Python environments,
@@ -10,10 +10,10 @@
 # The CUDA toolkit is never installed.
 . "$(dirname "$0")/common.sh"
 
-# The first name that the distribution has is taken: "a|b".
+# In "a|b" the first name that the distribution has is used.
 required=(build-essential cmake ninja-build pkg-config zlib1g-dev libjansson-dev)
-# Each switches a feature on: fast matrix products, PNG pictures, JPEG pictures, ONNX models (two packages), a page to draw on, training in
-# several processes (two packages).
+# Each enables a feature: fast matrix products, PNG images, JPEG images, ONNX models (two packages), a page to draw on, training in several
+# processes (two packages).
 optional=(libdnnl-dev libpng-dev libturbojpeg0-dev protobuf-c-compiler libprotobuf-c-dev libmicrohttpd-dev libopenmpi-dev openmpi-bin)
 developer=(git ccache clang "libclang-rt-dev|libclang-rt-14-dev" "clang-format-14|clang-format" doxygen python3-venv python3-dev debootstrap lintian fish zsh chromium
     gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user musl-tools dpkg-dev)
@@ -105,7 +105,7 @@ if [ ${#missing_optional[@]} -gt 0 ]; then
     mapfile -t names < <(choose "${missing_optional[@]}")
     echo "Installing ${names[*]} ..."
     if ! quietly apt install --no-install-recommends "${names[@]}" > /dev/null; then
-        for name in "${names[@]}"; do # one that cannot be had must not keep the others away
+        for name in "${names[@]}"; do # one unavailable package must not block the others
             quietly apt install --no-install-recommends "$name" > /dev/null || echo "No $name: going on without it."
         done
     fi

@@ -1,17 +1,17 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Trainings interrupted at random and resumed until they end: each ends with the file that the same training ends with when nothing
-# disturbs it, bit for bit. Every start draws a number of threads, and how it is disturbed: Ctrl-C (SIGINT), SIGTERM, two in a row, or SIGKILL,
-# after a random time. A run is wrong that ends with another code than its signal's or 0, does not end, or ends with another file.
+# Trainings interrupted at random and resumed until they end: each must produce bitwise the same file as the undisturbed training. Every start
+# draws a number of threads, and a disturbance: Ctrl-C (SIGINT), SIGTERM, two in a row, or SIGKILL, after a random time. A run is wrong if its
+# exit code is neither its signal's nor 0, if it does not end, or if its file differs.
 #
 #   scripts/soak.sh [options]
 #
 #   --build FOLDER   the build (default: build/release)
-#   --seconds N      begin no further training after N seconds (default: 60)
+#   --seconds N      start no further training after N seconds (default: 60)
 #   --trainings N    and no more than N of them (default: no limit)
-#   --seed N         of what is drawn; times depend on the machine all the same (default: 1)
+#   --seed N         seed of the draws; times still depend on the machine (default: 1)
 #
-# Exit status: 0 if nothing was wrong. What was is told at once, and its files are kept.
+# Exit status: 0 if nothing was wrong. Errors are reported at once, and their files kept.
 . "$(dirname "$0")/common.sh"
 
 build=build/release seconds=60 most=0 seed=1
@@ -28,7 +28,7 @@ while [ $# -gt 0 ]; do
     esac
 done
 
-# What is trained: the options of each.
+# The trainings: the options of each.
 trainings=(
     "--data digits:600 --net net.json --epochs 40 --optimizer adam --augment-shift 2"
     "--data digits:600 --net lenet5 --epochs 6 --momentum 0.9 --ema 0.99 --augment-rotate 10"
@@ -59,7 +59,7 @@ complain() {
     echo "training $1 (${trainings[$1]}): $2; see $work"
 }
 
-# disturb PROCESS HOW MILLISECONDS: send what is drawn; the process may have ended.
+# disturb PROCESS HOW MILLISECONDS: sends the drawn signal; the process may have ended.
 disturb() {
     sleep "$(printf '0.%03d' "$3")"
     case $2 in
@@ -69,7 +69,7 @@ disturb() {
     esac 2> /dev/null || true
 }
 
-# train_disturbed NUMBER FILE: until it has ended by itself.
+# train_disturbed NUMBER FILE: runs until training has ended by itself.
 train_disturbed() {
     local number=$1 file=$2 hows=(INT INT INT TERM twice KILL none) how status words tries=0
     while [ "$tries" -lt 500 ]; do
@@ -91,7 +91,7 @@ train_disturbed() {
         *,0) return ;;
         INT,130 | twice,130 | TERM,143 | KILL,137) ;;
         *)
-            if grep -q 'has had its [0-9]* epochs' run.err; then return; fi # it was stopped when all was done
+            if grep -q 'has done its [0-9]* epochs' run.err; then return; fi # it was stopped after the last epoch
             complain "$number" "disturbed by $how it ended with $status: $(tail -n 1 run.err)"
             return 1
             ;;

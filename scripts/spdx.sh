@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Every tracked source file says its licence in a line of its own, before anything but a #! line.
+# Every tracked source file has a licence line, before anything but a #! line.
 #
-#   scripts/spdx.sh            add the line where it is missing
-#   scripts/spdx.sh --check    change nothing; fail, naming the files, where it is missing
+#   scripts/spdx.sh            add the line if it is missing
+#   scripts/spdx.sh --check    change nothing; fail, naming the files, if it is missing
 . "$(dirname "$0")/common.sh"
 
 says='SPDX-License-Identifier: MIT'

@@ -4,7 +4,7 @@
 #
 #   scripts/test.sh [ctest options]     for instance: scripts/test.sh -R layers
 #
-# Tests that want real data look in the folder that SDLF_DATA names, and skip without.
+# Tests on real data look in the folder that SDLF_DATA names, and are skipped without it.
 . "$(dirname "$0")/common.sh"
 
 case ${1:-} in
@@ -14,8 +14,8 @@ esac
 step "Packages"
 scripts/setup.sh
 
-# Kernels for all GPUs take long to compile, and without a GPU nothing here runs them. What is built for fewer has a folder of its own:
-# build/release is what people install from, and CMake would keep the short list there.
+# Kernels for all GPUs take long to compile, and without a GPU nothing here runs them. A build for fewer has its own folder: people
+# install from build/release, and CMake would keep the short list there.
 preset=release
 options=()
 architectures=${CUDAARCHS:-}

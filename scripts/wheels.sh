@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Make a wheel for the Python of each of these releases of Debian and Ubuntu, and test it there: in minimal installations, as root, with
-# debootstrap.
+# Build a wheel for the Python of each of these releases of Debian and Ubuntu, and test it there, in minimal installations, as root,
+# with debootstrap.
 #
-#   scripts/wheels.sh [RELEASE...]      trixie (Python 3.13: the wheel for 3.12 and every later one); where they are named, bullseye (3.9),
+#   scripts/wheels.sh [RELEASE...]      trixie (Python 3.13: the wheel for 3.12 and every later one); on request, bullseye (3.9),
 #                                       jammy (3.10), bookworm (3.11) and noble (3.12)
 #
-# Wheels lie in build/wheels. Installations are kept in build/wheel-roots, with what was compiled, for the next time. A release whose
-# archive cannot be reached is told and left out; if all are, that is no error. Packages come from debootstrap's usual mirror and from
-# archive.ubuntu.com, or from those that SDLF_DEBIAN_MIRROR and SDLF_UBUNTU_MIRROR name (old releases move to others). Signatures of Ubuntu's
-# are checked where its keyring is installed (ubuntu-keyring).
+# Wheels are written to build/wheels. Installations are kept in build/wheel-roots, with their builds, for the next run. A release whose
+# archive is unreachable is reported and left out; it is no error if all are. Packages come from debootstrap's default mirror and from
+# archive.ubuntu.com, or from SDLF_DEBIAN_MIRROR and SDLF_UBUNTU_MIRROR (old releases move to other mirrors). Ubuntu's signatures are checked
+# if its keyring is installed (ubuntu-keyring).
 . "$(dirname "$0")/common.sh"
 
 packages=(python3 python3-dev python3-venv gcc g++ libc6-dev make ninja-build pkg-config zlib1g-dev libjansson-dev libpng-dev
@@ -34,13 +34,13 @@ make_root() {
     rm -rf --one-file-system "$2"
     mkdir -p "$2"
     local from=(${SDLF_DEBIAN_MIRROR:+"$SDLF_DEBIAN_MIRROR"})
-    # Without Ubuntu's keyring debootstrap would look at Debian's mirror; one that is older than a release makes it like those that it knows.
+    # Without Ubuntu's keyring debootstrap would use Debian's mirror; a debootstrap older than a release treats it like those that it knows.
     [ -z "${sections[$1]:-}" ] || from=("${SDLF_UBUNTU_MIRROR:-http://archive.ubuntu.com/ubuntu}" "$folder_of_scripts/gutsy")
     debootstrap --variant=minbase "--components=${sections[$1]:-main}" "$1" "$2" "${from[@]}" > "$2.log" 2>&1 || return 1
     touch "$2/complete"
 }
 
-# install_packages RELEASE FOLDER: by apt, which knows packages that stand in for others
+# install_packages RELEASE FOLDER: by apt, which resolves virtual packages
 install_packages() {
     [ ! -e "$2/installed" ] || return 0
     local apt=(env DEBIAN_FRONTEND=noninteractive LC_ALL=C.UTF-8 chroot "$2" apt-get -q -y --no-install-recommends)
@@ -83,7 +83,7 @@ for release in "${releases[@]}"; do
         end
         continue
     fi
-    cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/" # this machine may trust others, too
+    cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/" # this machine may trust more
     rm -rf "$root/sdlf"
     mkdir -p "$root/sdlf"
     git ls-files -z | tar --null -T - -cf - | tar -xf - -C "$root/sdlf"

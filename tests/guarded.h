@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The pretended device from the inside (guarded.c), its queues (guarded_queues.c) and what it records
+/* The internals of the mock device (guarded.c), its queues (guarded_queues.c) and its recordings
  * (guarded_recording.c).
  *
- * What is queued is done as late as the rules allow in one queue and as early in the other, and the other way round in
- * tests that ask for it: a fence that is missing shows as a wrong number. */
+ * One queue executes its entries as late as the rules allow and the other as early as possible, or the other way round
+ * on request, so that a missing fence shows as a wrong result. */
 #ifndef SDLF_TESTS_GUARDED_H
 #define SDLF_TESTS_GUARDED_H
 
@@ -24,7 +24,7 @@ typedef struct guarded_recording {
 } guarded_recording;
 
 struct sdlf_fence {
-    int64_t set, passed; /* how often it was set; the last of these that is passed */
+    int64_t set, passed; /* how often it was set; the last setting that was passed */
 };
 
 typedef enum guarded_work {
@@ -44,7 +44,7 @@ typedef struct guarded_entry {
     const void *from;
     int64_t bytes;
     sdlf_fence *fence;
-    int64_t number; /* of the fence's setting */
+    int64_t number; /* which setting of the fence */
 } guarded_entry;
 
 typedef struct guarded_queue {
@@ -55,30 +55,30 @@ typedef struct guarded_queue {
 typedef struct guarded_calculator {
     sdlf_calculator base;
     guarded_block blocks[GUARDED_BLOCKS];
-    guarded_block host[GUARDED_BLOCKS]; /* memory for queued transfers; always open. Pinned memory has mapped 0 */
-    guarded_recording *recording;       /* under way; NULL: none */
-    guarded_queue *queue;               /* both */
+    guarded_block host[GUARDED_BLOCKS]; /* memory for queued transfers; always accessible. Pinned memory has mapped 0 */
+    guarded_recording *recording;       /* in progress; NULL: none */
+    guarded_queue *queue;               /* both queues */
     sdlf_status status;                 /* of the first queued work that failed */
     char message[256];
 } guarded_calculator;
 
 guarded_calculator *guarded_from(sdlf_calculator *calculator);
 
-/* Does [data, data + bytes) lie in one of the blocks? */
+/* True if [data, data + bytes) is within one of the blocks. */
 bool guarded_holds(const guarded_block *blocks, const void *data, int64_t bytes);
-/* Do it now. */
+/* Execute an entry now. */
 sdlf_status guarded_perform(guarded_calculator *guarded, const guarded_entry *entry);
 sdlf_status guarded_refuse_while_recording(const guarded_calculator *guarded, const char *what);
 guarded_block guarded_map(int64_t bytes);
 
-/* Add to a queue's end. */
+/* Append an entry to a queue. */
 sdlf_status guarded_enqueue(guarded_calculator *guarded, sdlf_queue queue, const guarded_entry *entry);
-/* Do all that a queue holds, and what that waits for. */
+/* Execute all entries of a queue, and everything they wait for. */
 sdlf_status guarded_drain(guarded_calculator *guarded, sdlf_queue queue);
 
 extern const sdlf_queue_class guarded_queues;
 
-/* Slots of its class. */
+/* Methods of its class. */
 sdlf_status guarded_record_begin(sdlf_calculator *calculator);
 sdlf_status guarded_record_end(sdlf_calculator *calculator, void **recording);
 sdlf_status guarded_replay(sdlf_calculator *calculator, void *recording);

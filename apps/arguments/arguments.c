@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Long options from a table: reading them. help.c prints the table, value.c reads one value. */
+/* Parsing of table-driven options. help.c prints the table, value.c parses one value. */
 #include "apps/arguments/arguments.h"
 
 #include <assert.h>
@@ -33,7 +33,7 @@ arguments_outcome arguments_wrong(const char *command, const char *format, ...)
     return outcome;
 }
 
-/* The same of the word that is being read, with the file and the line that it comes from. */
+/* The same for the current word, with the file and line that it comes from. */
 __attribute__((format(printf, 2, 3))) static arguments_outcome wrong(const arguments *a, const char *format, ...)
 {
     va_list values;
@@ -94,7 +94,7 @@ static arguments_outcome unknown_option(const arguments *a, const char *name)
                   : wrong(a, "unknown option '--%s'%s", name, more);
 }
 
-/* Where `place` holds "-": may it? Standard input is read when all words have been understood. */
+/* If `place` holds "-", checks that it is allowed. Standard input is read after all words have been parsed. */
 static arguments_outcome note_standard(arguments *a, argument_standard standard, const char *option, const char **place)
 {
     if (strcmp(*place, "-") != 0 || standard == ARGUMENT_STANDARD_OUTPUT) return ARGUMENTS_OK;
@@ -104,12 +104,12 @@ static arguments_outcome note_standard(arguments *a, argument_standard standard,
                      "name is ./-)",
                      option, *option ? " " : "");
     if (a->from_standard && a->from_standard != place && strcmp(*a->from_standard, "-") == 0)
-        return wrong(a, "'-' stands for two inputs, and standard input can be read once");
+        return wrong(a, "'-' is given for two inputs, but standard input can be read only once");
     a->from_standard = place;
     return ARGUMENTS_OK;
 }
 
-/* A file that is written for FILE.png is no .jpg; one without an ending may be anything. */
+/* An output described as FILE.png must not be named .jpg; a name without extension may be anything. */
 static arguments_outcome check_ending(const arguments *a, const argument *row, const char *path)
 {
     if (row->standard != ARGUMENT_STANDARD_OUTPUT || strncmp(row->value, "FILE.", 5) != 0) return ARGUMENTS_OK;
@@ -119,7 +119,7 @@ static arguments_outcome check_ending(const arguments *a, const argument *row, c
     return wrong(a, "--%s %s: expected a name that ends in %s", row->name, path, wanted);
 }
 
-/* Of an option that has been stored, if it is a text. */
+/* Checks an option that has been stored, if it is text. */
 static arguments_outcome note_option(arguments *a, const argument *row, void *member)
 {
     char option[80];
@@ -133,7 +133,7 @@ static arguments_outcome note_option(arguments *a, const argument *row, void *me
     return note_standard(a, row->standard, option, &list->item[list->count - 1]);
 }
 
-/* One option: row `index`, with the value that stands in its own word, or NULL. Moves *at past a value of its own. */
+/* Reads one option: row `index`, with the value in the same word, or NULL. Moves *at past a value in the next word. */
 static arguments_outcome read_option(arguments *a, int index, const char *value, int count, char **words, int *at,
                                      void *settings)
 {
@@ -150,7 +150,7 @@ static arguments_outcome read_option(arguments *a, int index, const char *value,
     if (!value && row->alone && stands_alone) value = row->alone;
     if (!value) {
         value = *at + 1 < count ? words[*at + 1] : NULL;
-        if (value && (a->origin || is_origin(value))) value = NULL; /* a line has its own */
+        if (value && (a->origin || is_origin(value))) value = NULL; /* a line of a file has its own */
         if (!value) return wrong(a, "--%s needs a value: %s", row->name, argument_expected(row).text);
         if (strncmp(value, "--", 2) == 0) {
             return wrong(a, "--%s needs a value, found the option '%s'; expected %s", row->name, value,
@@ -252,7 +252,7 @@ arguments_outcome arguments_read(arguments *a, const command_usage *usage, int c
 {
     arguments_outcome outcome = arguments_check(a, usage, count, words, settings);
     if (outcome != ARGUMENTS_OK) return outcome;
-    bool wanted = a->from_standard && strcmp(*a->from_standard, "-") == 0; /* a later value may have taken its place */
+    bool wanted = a->from_standard && strcmp(*a->from_standard, "-") == 0; /* a later value may have replaced it */
     if (wanted && input_take_standard(a->from_standard) != SDLF_OK)
         return arguments_wrong(usage->command, "%s", sdlf_error_message());
     return ARGUMENTS_OK;

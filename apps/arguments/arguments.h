@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Long options from a table: --name value or --name=value, typed, with ranges, defaults and the help text made from the
- * same rows. One that has a letter too is also -o value and -ovalue.
+/* Table-driven long options: --name value or --name=value. The same rows define types, ranges, defaults and the help
+ * text. An option with a letter is also accepted as -o value and -ovalue.
  *
  * A command keeps its settings in a struct and describes it:
  *
@@ -11,8 +11,8 @@
  *         {0},
  *     };
  *
- * Defaults are texts in the same form as on the command line, so that there is one place where they are written and
- * read. A value given twice counts once, the last. "--" ends the options. */
+ * Defaults are strings in command-line form, so that one parser reads both. If an option is given twice, the last value
+ * counts. "--" ends the options. */
 #ifndef SDLF_APPS_ARGUMENTS_ARGUMENTS_H
 #define SDLF_APPS_ARGUMENTS_ARGUMENTS_H
 
@@ -32,10 +32,10 @@ typedef enum argument_type {
     ARGUMENT_LIST,    /* argument_list; may be given more than once */
 } argument_type;
 
-/* What "-" stands for. Where it cannot, it is refused: a file of that name is "./-". */
+/* What "-" stands for. Other options reject it: a file of that name is "./-". */
 typedef enum argument_standard {
     ARGUMENT_NO_STANDARD = 0,
-    /* Read to its end, and the value is the name of a file that holds it (input/bytes.h); once in a command. */
+    /* Standard input, read to its end; the value is the name of a file that holds it (input/bytes.h). Once per run. */
     ARGUMENT_STANDARD_INPUT,
     ARGUMENT_STANDARD_OUTPUT, /* the value is "-" */
 } argument_standard;
@@ -65,14 +65,14 @@ typedef struct argument_list {
     int count;
 } argument_list;
 
-/* Rows that several commands share describe a struct of their own, which stands at `offset` in the command's
+/* Rows that several commands share describe a struct of their own, stored at `offset` in the command's
  * settings. */
 typedef struct argument_part {
     const argument *rows; /* NULL ends the parts */
     size_t offset;
 } argument_part;
 
-/* What a command takes. */
+/* The syntax and help text of a command. */
 typedef struct command_usage {
     const char *command;  /* "train" */
     const char *synopsis; /* "[options] IMAGE..." */
@@ -86,11 +86,11 @@ typedef struct command_usage {
     const char *unknown;    /* what is said of an option that is not there; NULL: nothing more */
 } command_usage;
 
-/* What was on the command line, beside the values that went into the settings. */
+/* The parsed command line, except for the values stored in the settings. */
 enum { ARGUMENTS_MAX = 128 };
 typedef struct arguments {
     const command_usage *usage;
-    const char **operand; /* words that are no options, in order; borrowed from argv */
+    const char **operand; /* words that are not options, in order; borrowed from argv */
     int operand_count;
     const char **from_standard; /* the value that is standard input; NULL: none */
     const char *origin;         /* FILE:LINE of the word that is read; NULL: the command line */
@@ -99,20 +99,20 @@ typedef struct arguments {
 
 typedef enum arguments_outcome { ARGUMENTS_OK = 0, ARGUMENTS_HELP, ARGUMENTS_WRONG } arguments_outcome;
 
-/* Read words[0 .. count - 1] into `settings`, whose members are zero or already have their defaults. The operands are
- * moved to the front of `words`. ARGUMENTS_HELP: --help was asked for and printed. ARGUMENTS_WRONG: what is wrong was
- * said on standard error. */
+/* Parse words[0 .. count - 1] into `settings`, whose members are zero or already hold their defaults. The operands are
+ * moved to the front of `words`. ARGUMENTS_HELP: --help was given, and the help was printed. ARGUMENTS_WRONG: the error
+ * was printed on standard error. */
 arguments_outcome arguments_read(arguments *arguments, const command_usage *usage, int count, char **words,
                                  void *settings);
 
-/* The same, but "-" stays what it is: standard input is not read. */
+/* The same, but "-" is kept unchanged: standard input is not read. */
 arguments_outcome arguments_check(arguments *arguments, const command_usage *usage, int count, char **words,
                                   void *settings);
 
-/* Has the command this option? */
+/* True if the command has this option. */
 bool arguments_has(const arguments *arguments, const char *name);
 
-/* Was this option on the command line? The name must be one of the table's. */
+/* True if this option was on the command line. The name must be in the table. */
 bool arguments_given(const arguments *arguments, const char *name);
 
 /* Row `index` over all parts, and the offset of its part; NULL past the end. */
@@ -121,12 +121,12 @@ const argument *arguments_row(const command_usage *usage, int index, size_t *off
 /* Print the help text on standard output. */
 void arguments_help(const command_usage *usage);
 
-/* The same as a manual page, in roff ("--help=man"); and what could stand as the last of these words, for a shell
+/* Print the help as a manual page in roff ("--help=man"), and the completions of the last of these words for a shell
  * ("--complete" in front of them): see complete.c. */
 void arguments_manual(const command_usage *usage);
 void arguments_complete(const command_usage *usage, int count, char **words);
 
-/* "sdlf COMMAND: error: ..." and where help is found, on standard error. Returns ARGUMENTS_WRONG. */
+/* Print "sdlf COMMAND: error: ..." and how to get help on standard error. Returns ARGUMENTS_WRONG. */
 arguments_outcome arguments_wrong(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 #endif

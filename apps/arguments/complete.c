@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What can stand at the end of a command line: for the completions of shells. Lines of a word, a tab and what it means;
- * only "files" on a line where a file can stand. */
+/* Completions of the last word of a command line, for shells. Each line is a word, a tab and its description; a line
+ * with only "files" where a file is expected. */
 #include <stdio.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ static const argument *find_row(const command_usage *usage, const char *word)
     return NULL;
 }
 
-/* The help of an option up to where details begin. */
+/* Prints an option with its help, without the details. */
 static void put_option(const argument *row, const char *begun)
 {
     char word[80];

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Options from files: '@run.conf', or '--config run.conf', stands for what is in that file, at the place where it
- * stands. A line is
+/* Options from files: '@run.conf', or '--config run.conf', is replaced by the contents of that file. A line is one
+ * of
  *
  *     name = value       --name=value; the value is the rest of the line
  *     name               --name, a flag
- *     # ...              a remark; so are empty lines
+ *     # ... a comment; empty lines are ignored too
  *
- * Before each of these words stands one that says where it comes from, CONFIG_ORIGIN and FILE:LINE, for messages.
+ * Each of these words is preceded by one that gives its origin for messages, CONFIG_ORIGIN and FILE:LINE.
  *
- * As everywhere, of an option that is given twice the later counts: what follows on the command line. */
+ * If an option is given twice, the later one counts, so words that follow on the command line override the file. */
 #ifndef SDLF_APPS_ARGUMENTS_CONFIG_H
 #define SDLF_APPS_ARGUMENTS_CONFIG_H
 
@@ -16,14 +16,14 @@
 
 #define CONFIG_ORIGIN "--@="
 
-/* Words in the place of those given, to be read and moved about. config_release frees them. */
+/* The expanded words, which the parser may reorder. config_release frees them. */
 typedef struct config_words {
-    char **word, **owned; /* the same, of which the second stays in order */
+    char **word, **owned; /* the same words; `owned` keeps its order */
     int count;
 } config_words;
 
-/* Replace the files among words[from .. count - 1]; what follows "--" stays. Errors: SDLF_ERROR_IO; SDLF_ERROR_FORMAT
- * with "FILE:LINE: ". End with config_release, whatever the status. */
+/* Expand the files among words[from .. count - 1]; words after "--" are unchanged. Errors: SDLF_ERROR_IO;
+ * SDLF_ERROR_FORMAT with "FILE:LINE: ". End with config_release, whatever the status. */
 sdlf_status config_expand(config_words *expanded, int count, char *const *words, int from);
 void config_release(config_words *expanded);
 

@@ -11,7 +11,7 @@
 #include "apps/output/quote.h"
 #include "apps/system/memory.h"
 
-/* A number outside of its range was not given: a 0 that means none. */
+/* False for a number outside its range, such as a 0 that means none: it was not given. */
 static bool is_given(const argument *row, double value)
 {
     return value >= row->minimum && value <= row->maximum && !(row->above && value == row->minimum);
@@ -59,7 +59,7 @@ void arguments_add_json(json_t *object, const command_usage *usage, const void *
     }
 }
 
-/* Is the value that of an option which was not given? */
+/* True if the value is the option's default. */
 static bool is_default(const argument *row, const json_t *value)
 {
     union {
@@ -78,7 +78,7 @@ static bool is_default(const argument *row, const json_t *value)
     return same;
 }
 
-/* As few digits as bring the same number back: of a float, where it is one. */
+/* Prints the fewest digits that read back as the same number: as a float, if it is one. */
 static void put_number(FILE *file, double value)
 {
     char text[40];
@@ -91,7 +91,7 @@ static void put_number(FILE *file, double value)
     fputs(text, file);
 }
 
-/* Behind `between`, where the option has a value. */
+/* Prints `between`, then the value, if the option has one. */
 static void put_value(FILE *file, const char *between, const json_t *value, bool quoted)
 {
     if (json_is_boolean(value)) return;
@@ -118,7 +118,7 @@ static void put_line(FILE *file, const argument *row, const json_t *value)
     fputc('\n', file);
 }
 
-/* Every option by `put`, or those that differ from their defaults. */
+/* Prints every option by `put`, or only those that differ from their defaults. */
 static char *put_all(const char *head, const command_usage *usage, const void *settings, bool defaults,
                      void (*put)(FILE *, const argument *, const json_t *))
 {

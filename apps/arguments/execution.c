@@ -54,7 +54,7 @@ static sdlf_status check_calculator(const char *name, const char *place)
 static sdlf_status check_layer(const sdlf_model *model, const char *name, const char *place)
 {
     sdlf_suggestion s = {.word = name};
-    if (strcmp(name, "loss") == 0) return SDLF_OK; /* what training adds; a model that has another says so later */
+    if (strcmp(name, "loss") == 0) return SDLF_OK; /* added by training; a model with another loss reports it later */
     for (int i = 0; i < sdlf_model_layer_count(model); i++) {
         const char *layer = sdlf_model_layer(model, i)->name;
         if (strcmp(layer, name) == 0) return SDLF_OK;
@@ -64,7 +64,7 @@ static sdlf_status check_layer(const sdlf_model *model, const char *name, const 
                      sdlf_suggestion_print(&s).text);
 }
 
-/* "conv1=cpu", "conv1=forward:cuda,backward:cpu": `text` is cut up. */
+/* "conv1=cpu", "conv1=forward:cuda,backward:cpu": `text` is modified. */
 static sdlf_status read_place(sdlf_trainer_placement *placement, char *text, const char *place)
 {
     char *equals = strchr(text, '='), *rest = NULL;
@@ -106,7 +106,7 @@ sdlf_status execution_complete(execution *e, const sdlf_model *model)
     e->choices = sdlf_choices_create();
     if (!e->choices) return sdlf_fail(SDLF_ERROR_MEMORY, "no memory for a plan file");
     if (access(e->plan_file, F_OK) != 0 || output_is_stream(e->plan_file))
-        return output_file_check(e->plan_file); /* before its races are run */
+        return output_file_check(e->plan_file); /* before its algorithms are timed */
     return sdlf_choices_read(e->choices, e->plan_file);
 }
 

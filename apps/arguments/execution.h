@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where a network runs: the options that train, info and bench share. machine_arguments belong right behind
+/* Where a network runs: the options that train, info and bench share. machine_arguments must directly follow
  * execution_arguments, for `choice`. */
 #ifndef SDLF_APPS_ARGUMENTS_EXECUTION_H
 #define SDLF_APPS_ARGUMENTS_EXECUTION_H
@@ -24,19 +24,19 @@ typedef struct execution {
 
 extern const argument execution_arguments[];
 
-/* Read --place, check its layers against the model, settle forward and backward, and read the plan file. Errors:
+/* Read --place, check its layers against the model, resolve forward and backward, and read the plan file. Errors:
  * SDLF_ERROR_ARGUMENT, and those of the file. */
 sdlf_status execution_complete(execution *execution, const sdlf_model *model);
-/* Once plans are made: write the plan file, if it has to say something new. */
+/* Call once the plans are created: writes the plan file if its contents change. */
 sdlf_status execution_keep_choices(const execution *execution);
-/* The same: warn where no convolution of the plan is computed by the algorithm that was asked for. */
+/* Also after planning: warns if no convolution of the plan uses the requested algorithm. */
 void execution_warn(const execution *execution, const sdlf_plan *plan, const char *command);
-/* The calculator whose devices ranks share out: the forward pass's, or, where it has none to choose from, the backward
- * pass's if that has. May be asked before execution_complete. */
+/* The calculator whose devices are distributed over ranks: that of the forward pass, or, if it has no choice of
+ * devices, that of the backward pass if it has one. May be called before execution_complete. */
 const char *execution_of_devices(const execution *execution);
 void execution_release(execution *execution);
 
-/* Copy the choices into a trainer's options, which borrow from `execution`. */
+/* Copy the settings into a trainer's options, which borrow from `execution`. */
 void execution_to_trainer(const execution *execution, sdlf_trainer_options *options);
 
 /* The same for a plan: opens the calculators. The options borrow from `execution` and `machine`. */

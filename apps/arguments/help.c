@@ -14,13 +14,13 @@ enum {
     NARROW = 60,
     WIDE = 100,
     STACKED = 6
-}; /* STACKED: what an option does is below it */
+}; /* STACKED: the help of an option is below it */
 
 const argument help_common[] = {
     {.name = "In every command", .type = ARGUMENT_HEADING},
     {"config", ARGUMENT_TEXT, 0, "FILE",
-     .help = "options from a file, a line 'name = value' each, as if they stood here; @FILE is the same"},
-    {"help", ARGUMENT_FLAG, .help = "print this"},
+     .help = "read options from FILE, one 'name = value' a line, as if given here; @FILE is the same"},
+    {"help", ARGUMENT_FLAG, .help = "print this help"},
     {0},
 };
 

@@ -9,7 +9,7 @@
 #include "apps/arguments/arguments.h"
 #include "apps/arguments/help.h"
 
-/* Text as roff takes it literally. */
+/* Prints text escaped for roff. */
 static void put_text(const char *text)
 {
     bool begins = true;
@@ -55,7 +55,7 @@ static void put_option(const argument *row)
     putchar('\n');
 }
 
-/* The first sentence, or what stands before a colon. */
+/* Prints the first sentence, or the text before a colon. */
 static void put_first_sentence(const char *text)
 {
     const char *end = strstr(text, ". "), *colon = strchr(text, ':');
@@ -96,12 +96,12 @@ void arguments_manual(const command_usage *usage)
         put_text(usage->examples);
         fputs(".fi\n", stdout);
     }
-    fputs(".SH FILES\nA file that is written appears whole or not at all, except for logs and event files, which grow "
+    fputs(".SH FILES\nOutput files are written whole or not at all, except for logs and event files, which grow "
           "while a command runs. "
-          "\\- in the place of a file is standard input or output where the options say so.\n"
+          "\\- in place of a file means standard input or output where the options say so.\n"
           ".SH EXIT STATUS\n.TP\n.B 0\ndone\n.TP\n.B 1\nit failed: the last line on standard error says why\n.TP\n.B "
-          "2\nwrong use: an option, "
-          "a name or a combination that cannot be\n.TP\n.B 3\nparity: compared, and found different\n.TP\n.B "
+          "2\nusage error: an invalid option, "
+          "name or combination\n.TP\n.B 3\nparity: the results differ\n.TP\n.B "
           "128+N\nstopped by signal N\n"
           ".SH SEE ALSO\n.BR sdlf (1)\n",
           stdout);

@@ -9,7 +9,7 @@
 #include "apps/system/memory.h"
 
 #define DIMENSION_HELP                                                                                                 \
-    "size of another dimension that the file leaves open, by its name, or as INPUT:PLACE where it has none; may be "   \
+    "size of another dimension that the file leaves open, by its name, or as INPUT:PLACE if it has none; may be "      \
     "repeated"
 
 const argument dimension_arguments[] = {
@@ -21,7 +21,7 @@ const argument onnx_arguments[] = {
     {"batch", ARGUMENT_INT, offsetof(onnx_settings, batch), "N", .minimum = 1, .maximum = 1000000,
      .help = "size of an input's first dimension where the file leaves it open (default: 1)"},
     {"dim", ARGUMENT_LIST, offsetof(onnx_settings, dimensions), "NAME=SIZE",
-     .help = DIMENSION_HELP " (run takes what is not said here from its .npy files)"},
+     .help = DIMENSION_HELP " (run takes sizes not given here from its .npy files)"},
     {0},
 };
 
@@ -47,7 +47,7 @@ sdlf_status onnx_settings_complete(onnx_settings *set, sdlf_onnx_options *option
 sdlf_status onnx_settings_fit_other(const onnx_settings *set, const char *path)
 {
     if (set->dimensions.count == 0) return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_ARGUMENT, "--dim %s: '%s' leaves no dimension open but the batch; ONNX files may",
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "--dim %s: '%s' leaves only the batch open; only ONNX files can leave more",
                      set->dimensions.item[0], path);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Options that say how an ONNX file becomes a model, shared by the commands that read one. */
+/* Options that control how an ONNX file is converted to a model, shared by the commands that read one. */
 #ifndef SDLF_APPS_ARGUMENTS_ONNX_H
 #define SDLF_APPS_ARGUMENTS_ONNX_H
 
@@ -17,13 +17,13 @@ typedef struct onnx_settings {
 
 extern const argument onnx_arguments[];
 
-/* --dim by itself, for commands whose --batch is another; offset: that of an argument_list. */
+/* Only --dim, for commands whose --batch means something else; offset: that of an argument_list. */
 extern const argument dimension_arguments[];
 
 /* Read --dim, and fill in options, which borrow from `set` until the next call. Errors: SDLF_ERROR_ARGUMENT. */
 sdlf_status onnx_settings_complete(onnx_settings *set, sdlf_onnx_options *options);
 
-/* Of a file that is no ONNX file: its dimensions are known, except for the batch. */
+/* The check for a file other than ONNX, whose dimensions are known except for the batch. */
 sdlf_status onnx_settings_fit_other(const onnx_settings *set, const char *path);
 void onnx_settings_release(onnx_settings *set);
 

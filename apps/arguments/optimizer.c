@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Plain gradient descent is seldom what anyone wants. */
+/* The default momentum of sgd: plain gradient descent is rarely wanted. */
 static const double usual_momentum = 0.9;
 static const char usual_momentum_help[] = "; 0.9 for sgd unless given";
 
@@ -30,7 +30,7 @@ static const sdlf_field *find_field(const sdlf_optimizer_class *type, const char
     return NULL;
 }
 
-/* One row an option name; optimizers that share it are listed in its help and widen its range. */
+/* Adds one row per option name; optimizers that share it are listed in its help and widen its range. */
 static void add_field(optimizer_rows *rows, const sdlf_optimizer_class *type, const sdlf_field *field)
 {
     int i = 0;
@@ -71,7 +71,7 @@ static void make_rows(optimizer_rows *rows, const char *only)
                               .value = "NAME",
                               .names = optimizer_name,
                               .fallback = "sgd",
-                              .help = "what updates the weights"};
+                              .help = "optimizer of the weights"};
     const sdlf_optimizer_class *type;
     for (int i = 0; (type = sdlf_optimizer_class_at(i)); i++) {
         for (const sdlf_field *field = type->fields; field && field->name; field++) {
@@ -90,11 +90,11 @@ void optimizer_rows_make_short(optimizer_rows *rows)
     make_rows(rows, "momentum");
 }
 
-/* Which optimizers have this option? */
+/* The error that lists the optimizers with this option. */
 static sdlf_status foreign_option(const optimizer_rows *rows, int option, const sdlf_optimizer *optimizer)
 {
     const char *help = rows->text[option].help, *owners = strrchr(help, '(');
-    return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s is an option of %.*s, and the optimizer is %s", rows->text[option].name,
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s is an option of %.*s, but the optimizer is %s", rows->text[option].name,
                      (int)strcspn(owners + 1, ")"), owners + 1, optimizer->type->name);
 }
 
@@ -124,15 +124,14 @@ static double number_of(const sdlf_optimizer *optimizer, const sdlf_field *field
     }
 }
 
-/* --decay-all without a decay would do nothing. */
+/* Rejects --decay-all without a decay, which would do nothing. */
 static sdlf_status check_decay(const sdlf_optimizer *optimizer, const optimizer_rows *rows, const arguments *a)
 {
     const sdlf_field *decay = find_field(optimizer->type, "weight_decay");
     for (int i = 0; i < rows->count; i++) {
         bool asked = strcmp(rows->text[i].field, "decay_all") == 0 && arguments_given(a, rows->text[i].name);
         if (asked && decay != NULL && number_of(optimizer, decay) == 0)
-            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s is about a decay, and needs --weight-decay",
-                             rows->text[i].name);
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s needs --weight-decay", rows->text[i].name);
     }
     return SDLF_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* --optimizer and its options. The rows are made from the optimizers' own tables of fields, so that a new optimizer
+/* --optimizer and its options. The rows are generated from the optimizers' own field tables, so that a new optimizer
  * needs no change here. */
 #ifndef SDLF_APPS_ARGUMENTS_OPTIMIZER_H
 #define SDLF_APPS_ARGUMENTS_OPTIMIZER_H
@@ -29,20 +29,20 @@ typedef struct optimizer_rows {
 /* Fill the rows; they describe an optimizer_settings. */
 void optimizer_rows_make(optimizer_rows *rows);
 
-/* The same for commands that train nothing to keep: of the options only that which decides how much memory an optimizer
- * takes and which kernel updates the weights, --momentum. */
+/* The same for commands that discard what they train: only --momentum, the one option that decides how much memory an
+ * optimizer takes and which kernel updates the weights. */
 void optimizer_rows_make_short(optimizer_rows *rows);
 
-/* Set `optimizer` up: of the type that --optimizer names (sgd by default; where `keep` and the option was not given,
- * the type that is there), with the options that were given. sgd has a momentum of 0.9 unless told otherwise. Errors:
- * SDLF_ERROR_ARGUMENT: an option that this optimizer does not have, or out of its range. */
+/* Set up `optimizer` with the type that --optimizer names (sgd by default; if `keep` and the option was not given, the
+ * present type) and the options that were given. The default momentum of sgd is 0.9. Errors: SDLF_ERROR_ARGUMENT: an
+ * option that this optimizer does not have, or a value out of its range. */
 sdlf_status optimizer_from_arguments(sdlf_optimizer *optimizer, bool keep, const optimizer_rows *rows,
                                      const optimizer_settings *settings, const arguments *arguments);
 
-/* The other way round: the values that the optimizer has; NaN of options that are not its. */
+/* The inverse: read the optimizer's values into `settings`; NaN for options that it does not have. */
 void optimizer_to_arguments(const sdlf_optimizer *optimizer, const optimizer_rows *rows, optimizer_settings *settings);
 
-/* For what trains nothing: SDLF_ERROR_ARGUMENT where --optimizer or one of its options was given. */
+/* For commands that do not train: SDLF_ERROR_ARGUMENT if --optimizer or one of its options was given. */
 sdlf_status optimizer_check_absent(const optimizer_rows *rows, const arguments *arguments);
 
 #endif

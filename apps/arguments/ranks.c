@@ -16,18 +16,17 @@
 const argument device_list_arguments[] = {
     {"devices", ARGUMENT_TEXT, offsetof(rank_settings, devices), "LIST",
      .help =
-         "split the batch over several GPUs, 0,1; of the cpu calculator 0,0 are two threads that share its processors"},
+         "split the batch over several GPUs, 0,1; with the cpu calculator 0,0 means two threads that share its cores"},
     {0},
 };
 
 const argument rank_arguments[] = {
     {.name = "Several ranks", .type = ARGUMENT_HEADING},
     {"devices", ARGUMENT_TEXT, offsetof(rank_settings, devices), "LIST",
-     .help = "use several GPUs, 0,1, with a thread for each, which share each batch; of the cpu calculator 0,0 are "
-             "two threads that share its processors"},
+     .help = "split each batch over several GPUs, 0,1, with one thread each; with the cpu calculator 0,0 means two "
+             "threads that share its cores"},
     {"communicator", ARGUMENT_TEXT, offsetof(rank_settings, communicator), "NAME",
-     .help = "run as one of the processes that mpirun has started, which share each batch: mpi, or nccl for those "
-             "with a GPU each"},
+     .help = "split each batch over the processes that mpirun has started: mpi, or nccl if each has its own GPU"},
     {"communicator-timeout", ARGUMENT_FLOAT, offsetof(rank_settings, timeout), "SECONDS", .minimum = 0.1,
      .maximum = 86400, .fallback = "20", .help = "give up on a process that has not answered for this long"},
     {0},
@@ -36,7 +35,7 @@ const argument rank_arguments[] = {
 static sdlf_status check_device(const rank_settings *s, long device, int count, const char *calculator)
 {
     if (device >= count && count == 1)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "expected device 0, all that the %s calculator has here, found %ld",
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "expected device 0, the only one the %s calculator has here, found %ld",
                          calculator, device);
     if (device >= count)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "expected devices 0 to %d, which the %s calculator has here, found %ld",
@@ -57,7 +56,7 @@ static sdlf_status read_devices(rank_settings *s, const char *calculator)
         bool digit = *at >= '0' && *at <= '9';
         long device = strtol(at, &end, 10);
         if (!digit || (*end != ',' && *end != '\0'))
-            return sdlf_fail(SDLF_ERROR_ARGUMENT, "expected numbers with commas between, like 0,1, found '%s'", at);
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "expected numbers separated by commas, like 0,1, found '%s'", at);
         if (s->device_count == RANKS_MOST_DEVICES)
             return sdlf_fail(SDLF_ERROR_ARGUMENT, "expected at most %d devices", RANKS_MOST_DEVICES);
         status = check_device(s, device, count, calculator);
@@ -73,7 +72,7 @@ sdlf_status ranks_read_devices(rank_settings *s, const char *calculator)
     return sdlf_fail_context(read_devices(s, calculator), "--devices %s", s->devices);
 }
 
-/* Has mpirun started this process beside others? As Open MPI and those of MPICH's kind say. */
+/* The number of processes that mpirun started, from the environment of Open MPI and of MPICH derivatives. */
 static int processes_here(void)
 {
     static const char *const counts[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"};
@@ -84,13 +83,13 @@ static int processes_here(void)
     return 1;
 }
 
-/* What adds over threads: NCCL on GPUs. */
+/* The communicator for threads: NCCL on GPUs. */
 static const char *communicator_of(const char *calculator)
 {
     return machine_has_devices(calculator) ? "nccl" : "threads";
 }
 
-/* Is it in this build? What is not says why when it is opened. */
+/* Checks that it is in this build. Opening one that is not gives the reason. */
 static sdlf_status check_communicator(const char *name)
 {
     sdlf_communicator *opened = NULL;
@@ -99,7 +98,7 @@ static sdlf_status check_communicator(const char *name)
     return sdlf_communicator_open(&opened, name, NULL);
 }
 
-/* A communicator whose ranks do not all answer ends the process from a thread of its own, and says why only here. */
+/* A communicator whose ranks do not all answer ends the process from its own thread; only this reports the reason. */
 static void tell_of_end(sdlf_status status, const char *message, void *user)
 {
     static const char begins[] = "all ranks end: ";
@@ -110,9 +109,9 @@ static void tell_of_end(sdlf_status status, const char *message, void *user)
 sdlf_status ranks_check(rank_settings *s, const arguments *given, const char *calculator, machine_choice *chosen)
 {
     if (s->communicator != NULL && strcmp(s->communicator, "threads") == 0)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--communicator threads is what --devices takes by itself on the host");
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--communicator threads is chosen by --devices on the host, not by name");
     if (s->devices == NULL && s->communicator == NULL && arguments_given(given, "communicator-timeout"))
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--communicator-timeout is about ranks, and needs --communicator NAME");
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--communicator-timeout needs --communicator NAME");
     if (s->devices != NULL || s->communicator != NULL) sdlf_set_message_function(tell_of_end, NULL);
     if (s->devices == NULL) return SDLF_OK;
     static const char *const others[] = {"device", "communicator", "communicator-timeout"};
@@ -124,8 +123,8 @@ sdlf_status ranks_check(rank_settings *s, const arguments *given, const char *ca
     int processes = processes_here();
     if (processes > 1)
         return sdlf_fail(SDLF_ERROR_ARGUMENT,
-                         "--devices %s is for one process, and mpirun has started %d: leave mpirun out, or give "
-                         "--communicator nccl in its place",
+                         "--devices %s is for one process, but mpirun has started %d: run without mpirun, or give "
+                         "--communicator nccl instead",
                          s->devices, processes);
     sdlf_status status = ranks_read_devices(s, calculator);
     if (status == SDLF_OK && s->device_count > 1)
@@ -149,14 +148,14 @@ static void *start(void *user)
     return NULL;
 }
 
-/* A rank that cannot begin, and that the others wait for already: nothing is at work yet that would have to be kept. */
+/* Ends the process if a rank cannot start while others already wait for it: no work has begun that must be kept. */
 static void give_up(const char *what)
 {
     terminal_error(NULL, "cannot start a rank for each device: %s", what);
     _Exit(EXIT_FAILURE);
 }
 
-/* Signals are for the first thread. */
+/* Starts the other threads with signals blocked: the first thread handles them. */
 static void start_others(rank_thread *thread, int count)
 {
     sigset_t all, before;

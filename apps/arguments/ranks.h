@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Several ranks: --devices makes them, as threads of this process, and --communicator joins those that mpirun has
- * started. The options that train, eval and bench scaling share. */
+/* Several ranks: --devices starts them as threads of this process, and --communicator joins those that mpirun started.
+ * These are the options that train, eval and bench scaling share. */
 #ifndef SDLF_APPS_ARGUMENTS_RANKS_H
 #define SDLF_APPS_ARGUMENTS_RANKS_H
 
@@ -25,39 +25,39 @@ typedef struct rank_settings {
 } rank_settings;
 
 extern const argument rank_arguments[];
-extern const argument device_list_arguments[]; /* only --devices, for what needs no communicator */
+extern const argument device_list_arguments[]; /* only --devices, for commands without a communicator */
 
-/* Read a list like 0,1, of devices that this calculator has; of more than one GPU it is listed once. Errors:
- * SDLF_ERROR_ARGUMENT, and those of opening the calculator where this build or machine has none of that name. */
+/* Read a list of this calculator's devices, such as 0,1; with more than one entry, each GPU may be listed once. Errors:
+ * SDLF_ERROR_ARGUMENT, and those of opening the calculator if this build or machine has none of that name. */
 sdlf_status ranks_read_devices(rank_settings *settings, const char *calculator);
 
-/* Read --devices, and find what contradicts it. One device is chosen->device, and makes no ranks. */
+/* Read --devices and check it against the other options. A single device becomes chosen->device and starts no ranks. */
 sdlf_status ranks_check(rank_settings *settings, const arguments *given, const char *calculator,
                         machine_choice *chosen);
 
-/* Run `work` once; or, where there are several devices, on a thread for each, with a copy of the `size` bytes at
- * `session`, whose rank_settings lie at `offset`. Rank 0 has the session itself, on this thread. Returns what rank 0's
- * work does. */
+/* Run `work` once, or, for several devices, on one thread each with its own copy of the `size` bytes at `session`,
+ * whose rank_settings are at `offset`. Rank 0 uses the session itself, on this thread. Returns the result of rank 0's
+ * `work`. */
 int ranks_run(void *session, size_t size, size_t offset, int (*work)(void *session));
 
-/* Is this a thread beside the one that the program began with, to which signals and the terminal belong? */
+/* True on any thread other than the program's main one, which owns signals and the terminal. */
 bool ranks_is_second(const rank_settings *settings);
 
-/* The communicator of this rank; NULL where there is one rank. `calculator` is what a GPU would be of. */
+/* Open the communicator of this rank; NULL if there is only one. `calculator` is the one whose GPUs would be used. */
 sdlf_status ranks_open(const rank_settings *settings, sdlf_communicator **ranks, const char *calculator);
 
-/* What a rank computes on: of --devices its own, else, unless --device was given, one of the host's in turn; and, of
- * threads that share the host's processors, its part of them, unless --threads was given. */
+/* Choose what a rank computes on: its own entry of --devices, else, unless --device was given, the host's devices in
+ * turn; and, for ranks that share the host's CPU cores, its part of them, unless --threads was given. */
 void ranks_take_place(const rank_settings *settings, const sdlf_communicator *ranks, const arguments *given,
                       const char *calculator, machine_choice *choice);
 
-/* This device's part of the host's processors, 1 at least. */
+/* This device's share of the host's CPU cores, at least 1. */
 int64_t ranks_processors_part(const rank_settings *settings);
 
-/* Threads that decode pictures: as many as were asked for, or, 0, of threads their part of one for each processor. */
+/* The number of threads that decode images: `asked`, or, for 0, one for each CPU core, divided among the ranks. */
 int64_t ranks_workers(const rank_settings *settings, int64_t asked);
 
-/* "2 of nccl, devices 0,1 of HOST", behind a label. */
+/* Print "2 of nccl, devices 0,1 of HOST" after a label. */
 void ranks_print(const rank_settings *settings, const sdlf_communicator *ranks, const terminal *out);
 
 #endif

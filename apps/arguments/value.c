@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One option's value. */
+/* Parsing one option's value. */
 #include "apps/arguments/value.h"
 
 #include <errno.h>
@@ -17,7 +17,7 @@ const char *argument_choice(const argument *row, int index)
     return row->type == ARGUMENT_CHOICE ? row->choices[index] : row->names(index);
 }
 
-/* one-cycle and one_cycle are the same word. */
+/* True if two words are equal; one-cycle and one_cycle are the same word. */
 static bool same_word(const char *a, const char *b)
 {
     for (; *a && *b; a++, b++) {
@@ -112,7 +112,7 @@ bool argument_store(const argument *row, const char *text, void *member)
     return false;
 }
 
-/* "from A to B", or a half of it where the other end is far. */
+/* Prints "from A to B", or only one bound if the other is very far. */
 static void print_range(const argument *row, char *text, size_t size)
 {
     const char *low = row->above ? "above" : "at least";

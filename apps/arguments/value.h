@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* One option's value: reading it, and saying what it may be. */
+/* Parsing an option's value, and describing the values that it accepts. */
 #ifndef SDLF_APPS_ARGUMENTS_VALUE_H
 #define SDLF_APPS_ARGUMENTS_VALUE_H
 
 #include "apps/arguments/arguments.h"
 
-/* Read `text` into `member`, of the type that the row says. False, and nothing stored, if it is not what the row
- * takes. */
+/* Parse `text` into `member`, of the row's type. Returns false, and stores nothing, if the row does not accept
+ * it. */
 bool argument_store(const argument *row, const char *text, void *member);
 
 /* "a whole number from 1 to 1,000". */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf bench: which benchmark? */
+/* sdlf bench: dispatches to a benchmark. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@
 #include "apps/output/terminal.h"
 #include "apps/output/wrap.h"
 
-/* The first is the one that runs when none is named. */
+/* The first one is the default. */
 static const bench *const benches[] = {&network_bench, &epoch_bench, &placement_bench, &scaling_bench,
                                        &model_bench,   &conv_bench,  &kernels_bench};
 enum { BENCH_COUNT = sizeof benches / sizeof benches[0] };
@@ -30,7 +30,7 @@ void bench_print_list(void)
     }
 }
 
-/* Does a file that 'bench model' times stand among the words? What follows --net or --weights is theirs. */
+/* True if the words contain a model file for 'bench model'. The values of --net and --weights do not count. */
 static bool names_model(int count, char **words)
 {
     for (int i = 0; i < count && strcmp(words[i], "--") != 0; i++) {
@@ -54,7 +54,7 @@ static bool names_network(const char *word)
 static int unknown_benchmark(const char *word)
 {
     if (names_network(word)) {
-        arguments_wrong("bench", "there is no benchmark '%s'; a network stands after --net: sdlf bench --net %s", word,
+        arguments_wrong("bench", "there is no benchmark '%s'; a network is given with --net: sdlf bench --net %s", word,
                         word);
         return COMMAND_USAGE;
     }

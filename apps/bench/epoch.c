@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf bench epoch: an epoch of training on host and device, side by side. */
+/* sdlf bench epoch: times an epoch of training on host and device, side by side. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,9 +40,9 @@ static const argument epoch_arguments[] = {
     {"repeats", ARGUMENT_INT, offsetof(settings, repeats), "N", .minimum = 1, .maximum = 100000, .fallback = "10",
      .help = "runs of every layer, whose median is taken"},
     {.name = "Calculators", .type = ARGUMENT_HEADING},
-    {"host-calculator", ARGUMENT_TEXT, offsetof(settings, host), "NAME", .fallback = "cpu", .help = "the one side"},
+    {"host-calculator", ARGUMENT_TEXT, offsetof(settings, host), "NAME", .fallback = "cpu", .help = "host calculator"},
     {"device-calculator", ARGUMENT_TEXT, offsetof(settings, device), "NAME", .fallback = "cuda",
-     .help = "the other side"},
+     .help = "device calculator"},
     {"threads", ARGUMENT_INT, offsetof(settings, choice.threads), "N", .minimum = 1, .maximum = 1024,
      .help = "threads of the cpu calculator (default: all)"},
     {"no-fusion", ARGUMENT_FLAG, offsetof(settings, no_fusion), .help = "run each operation by itself"},
@@ -68,7 +68,7 @@ static sdlf_status read_batches(session *s)
 {
     const argument_list *given = &s->set.batch;
     if (given->count > EPOCH_BATCHES_MAX) {
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--batch: expected at most %d of them, found %d", EPOCH_BATCHES_MAX,
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--batch: expected at most %d batch sizes, found %d", EPOCH_BATCHES_MAX,
                          given->count);
     }
     for (int i = 0; i < given->count; i++) {
@@ -119,7 +119,7 @@ static sdlf_status time_epoch(session *s, epoch_comparison *b, int side)
     return status;
 }
 
-/* The plan that a trainer would run, with a clock around every step: on a device it draws its batches itself. */
+/* Times the plan that a trainer would run, step by step: on a device it draws its batches itself. */
 static sdlf_status time_layers(session *s, sdlf_model *model, int64_t batch, int side, sdlf_plan **plan)
 {
     sdlf_feed feed = samples_feed(model, s->data);
@@ -144,7 +144,7 @@ static sdlf_status time_layers(session *s, sdlf_model *model, int64_t batch, int
 
 static sdlf_status compare_layers(session *s, epoch_comparison *b)
 {
-    sdlf_model *model = NULL; /* learning rate 0: both may use the same */
+    sdlf_model *model = NULL; /* learning rate 0: both sides may share it */
     sdlf_plan *plan[LAYER_TIMES_SIDES] = {NULL};
     sdlf_status status = samples_open_network(&model, s->set.net, s->set.data);
     for (int side = 0; side < LAYER_TIMES_SIDES && status == SDLF_OK; side++)
@@ -168,7 +168,7 @@ static sdlf_status bench_batch(session *s, epoch_comparison *b, sdlf_model *mode
     return status;
 }
 
-/* One batch size after the other, until a signal comes: the one that it finds half done is left out. */
+/* Measures one batch size after the other until a signal comes: an incomplete one is left out. */
 static sdlf_status bench_batches(session *s, sdlf_model *model, const terminal *out)
 {
     int wanted = s->report.count, done = 0;

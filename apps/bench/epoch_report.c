@@ -17,7 +17,7 @@ static double ratio(double host, double device)
     return host > 0 && device > 0 ? host / device : 0;
 }
 
-/* Milliseconds of a whole epoch; nothing where nothing ran. */
+/* Milliseconds of a whole epoch; empty if nothing ran. */
 static void cell_time(table *t, double seconds, double steps)
 {
     table_cell(t, "%s", seconds > 0 ? number_fixed(1e3 * seconds * steps, 2).text : "");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What sdlf bench epoch found, and how it is shown. */
+/* The results of sdlf bench epoch, and their output. */
 #ifndef SDLF_APPS_BENCH_EPOCH_REPORT_H
 #define SDLF_APPS_BENCH_EPOCH_REPORT_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf bench model: how long a model, such as an ONNX file, takes for a run, and each of its layers. */
+/* sdlf bench model: the time of a run of a model, such as an ONNX file, and of each of its layers. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,7 @@ static const argument bench_arguments[] = {
     {"together", ARGUMENT_INT, offsetof(settings, together), "N", .minimum = 1, .maximum = 10000, .fallback = "1",
      .help = "runs that are queued before waiting for a GPU"},
     {"dtype", ARGUMENT_CHOICE, offsetof(settings, dtype), "TYPE", .choices = dtype_names, .fallback = "float32",
-     .help = "the type of floating numbers"},
+     .help = "the floating-point type"},
     {"json", ARGUMENT_FLAG, offsetof(settings, json), .help = "print JSON"},
     {0},
 };
@@ -50,13 +50,13 @@ typedef struct session {
     machine machine;
     sdlf_model *model;
     sdlf_plan *plan;
-    double load_seconds, seconds; /* until it can run; of a run */
-    int64_t runs;                 /* that `seconds` is the median of */
+    double load_seconds, seconds; /* until ready to run; of a run */
+    int64_t runs;                 /* of which `seconds` is the median */
     bool layers;                  /* are timed */
     int64_t batch;
 } session;
 
-/* Random numbers of deviation 1 for floats; zeros for integers, which any model takes. */
+/* Random values of deviation 1 for floats; zeros for integers, which every model accepts. */
 static void draw(const sdlf_tensor *input, char *values)
 {
     int64_t count = sdlf_tensor_count(input);
@@ -76,7 +76,7 @@ static sdlf_status fill_inputs(const session *s)
     for (int i = 0; i < sdlf_model_input_count(s->model) && status == SDLF_OK; i++) {
         const char *name = sdlf_model_layer(s->model, sdlf_model_input(s->model, i).layer)->name;
         sdlf_binding binding;
-        if (sdlf_plan_input(s->plan, name, &binding) != SDLF_OK) continue; /* nothing depends on it */
+        if (sdlf_plan_input(s->plan, name, &binding) != SDLF_OK) continue; /* unused */
         if (binding.calculator != NULL && sdlf_calculator_is_on_host(binding.calculator)) {
             draw(&binding.tensor, binding.tensor.data);
             continue;
@@ -89,7 +89,7 @@ static sdlf_status fill_inputs(const session *s)
     return status;
 }
 
-/* The median of whole runs; where several are queued before the host waits, of their mean. */
+/* The median time of a whole run; if several are queued before the host waits, of their mean. */
 static sdlf_status time_runs(session *s)
 {
     double *taken = memory_allocate((size_t)s->set.repeats * sizeof *taken);
@@ -107,14 +107,14 @@ static sdlf_status time_runs(session *s)
     return status;
 }
 
-/* What the file says; weights follow when the plan is made. */
+/* Reads the file's structure; weights follow when the plan is created. */
 static sdlf_status load(session *s)
 {
     sdlf_onnx_options options;
     double start = sdlf_clock();
     sdlf_status status = onnx_settings_complete(&s->set.onnx, &options);
     if (status == SDLF_OK && !network_is_onnx(s->path)) status = onnx_settings_fit_other(&s->set.onnx, s->path);
-    options.leave_weights = true; /* for the plan, the only one */
+    options.leave_weights = true; /* for the only plan */
     if (status == SDLF_OK)
         status = network_is_onnx(s->path) ? sdlf_model_from_onnx(&s->model, s->path, &options)
                                           : network_open_to_take(&s->model, s->path, NULL, NULL);
@@ -125,7 +125,7 @@ static sdlf_status load(session *s)
 
 static sdlf_status measure(session *s, const terminal *out)
 {
-    sdlf_plan_options options = {.dtype = s->set.dtype == 1 ? SDLF_FLOAT64 : SDLF_FLOAT32, .take_parameters = true};
+    sdlf_plan_options options = {.dtype = s->set.dtype == 1 ? SDLF_FLOAT64 : SDLF_FLOAT32, .consume_parameters = true};
     sdlf_status status = load(s);
     options.batch = s->batch;
     if (status == SDLF_OK) status = execution_complete(&s->set.execution, s->model);

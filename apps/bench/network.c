@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf bench network: an epoch's time and each layer's, beside what the machine could do. */
+/* sdlf bench network: the time of an epoch and of each layer, compared with the machine's limits. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -35,7 +35,7 @@ static const argument bench_arguments[] = {
     {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME", .standard = ARGUMENT_STANDARD_INPUT,
      .fallback = "simple_cnn", .help = "a network from the list below, FILE.json or FILE.onnx"},
     {"weights", ARGUMENT_TEXT, offsetof(settings, weights), "FILE", .standard = ARGUMENT_STANDARD_INPUT,
-     .help = "the network that a weights file brings"},
+     .help = "a weights file that contains the network"},
     {"data", ARGUMENT_TEXT, offsetof(settings, data), "SET", .fallback = "digits", .help = "the data of the epoch"},
     {"batch", ARGUMENT_INT, offsetof(settings, batch), "N", .minimum = 1, .maximum = 1000000, .fallback = "64",
      .help = "samples a step"},
@@ -63,7 +63,7 @@ typedef struct session {
     bench_result result;
 } session;
 
-/* A plan with a clock around every step. */
+/* Times every step of a plan. */
 static sdlf_status time_layers(session *s)
 {
     const sdlf_timing timing = {.repeats = (int)s->set.repeats, .go_on = interrupt_goes_on};
@@ -99,8 +99,8 @@ static sdlf_status measure_ceilings(session *s)
 static sdlf_status open_all(session *s, const optimizer_rows *optimizers, const arguments *given)
 {
     const settings *set = &s->set;
-    bool infer = set->mode == SDLF_INFER; /* by one plan, which takes the parameters */
-    s->options = (sdlf_plan_options){.batch = set->batch, .mode = (sdlf_mode)set->mode, .take_parameters = infer};
+    bool infer = set->mode == SDLF_INFER; /* a single plan, which takes over the parameters */
+    s->options = (sdlf_plan_options){.batch = set->batch, .mode = (sdlf_mode)set->mode, .consume_parameters = infer};
     const char *net = arguments_given(given, "net") ? set->net : NULL;
     sdlf_status status = !set->weights ? samples_open_network(&s->model, set->net, set->data)
                          : infer       ? network_open_to_take(&s->model, set->weights, net, NULL)
@@ -125,7 +125,7 @@ static sdlf_status open_all(session *s, const optimizer_rows *optimizers, const 
     return status;
 }
 
-/* For as long as no signal comes. */
+/* Measures until done or a signal comes. */
 static sdlf_status measure(session *s, const terminal *out)
 {
     status_line_show("the machine's limits");
@@ -205,9 +205,8 @@ static int run(int count, char **words)
         .command = "bench",
         .synopsis = "[BENCHMARK] [options]",
         .text = "Without a benchmark's name, or with 'network': time an epoch of training, then every layer, forward "
-                "and backward. Each time stands beside its floor: "
-                "what the FLOPs and the bytes would take at the speed of a large matrix product and of a large copy, "
-                "measured in the same run.",
+                "and backward. Each time is shown beside its floor: what the FLOPs and the bytes would take at the "
+                "speed of a large matrix product and of a large copy, measured in the same run.",
         .parts = parts,
         .epilogue = epilogue,
         .examples = "  sdlf bench\n"

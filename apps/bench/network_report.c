@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What sdlf bench network found. */
+/* The results of sdlf bench network. */
 #include "apps/bench/network_report.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@
 #include "apps/output/report.h"
 #include "apps/output/table.h"
 
-/* One pass of one layer, or of all: its time and the least time that the limits allow. */
+/* One pass of one layer, or of all: its time and the lower bound that the limits give. */
 typedef struct pass {
     double seconds, floor;
     sdlf_cost cost;
@@ -59,7 +59,7 @@ static pass step_of(const bench_result *result)
     return total;
 }
 
-/* Milliseconds, GFLOP/s, GB/s and the share of the floor; four empty cells where nothing ran. */
+/* Milliseconds, GFLOP/s, GB/s and the share of the floor; four empty cells if nothing ran. */
 static void cell_pass(table *t, pass p)
 {
     bool ran = p.seconds > 0;

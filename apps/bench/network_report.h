@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What sdlf bench network found, and how it is shown. */
+/* The results of sdlf bench network, and their output. */
 #ifndef SDLF_APPS_BENCH_NETWORK_REPORT_H
 #define SDLF_APPS_BENCH_NETWORK_REPORT_H
 

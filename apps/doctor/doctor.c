@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf doctor: what is in an ONNX file, and would it run? Nothing is allocated for its weights. */
+/* sdlf doctor: shows the contents of an ONNX file, and whether it would run. Nothing is allocated for its weights. */
 #include "apps/doctor/doctor.h"
 
 #include <stdio.h>
@@ -21,7 +21,7 @@ typedef struct settings {
 static const argument doctor_arguments[] = {
     {.name = "Options", .type = ARGUMENT_HEADING},
     {"dtype", ARGUMENT_CHOICE, offsetof(settings, dtype), "TYPE", .choices = dtype_names, .fallback = "float32",
-     .help = "the type of floating numbers that it would be run in"},
+     .help = "the floating-point type that it would run in"},
     {"nodes", ARGUMENT_FLAG, offsetof(settings, nodes), .help = "list every node, not only every kind"},
     {"json", ARGUMENT_FLAG, offsetof(settings, json), .help = "print JSON, with every node"},
     {0},
@@ -41,8 +41,8 @@ int64_t doctor_memory(const doctor_calculator *entry)
     return entry->memory.arena + entry->memory.parameters + entry->memory.output;
 }
 
-/* Would it run there? A plan is outlined, which decides everything and allocates nothing for the network. That the
- * host's memory is out as it is made is no answer: SDLF_ERROR_MEMORY. A device may have none because others use it. */
+/* Checks whether the model would run there: outlines a plan, which decides everything and allocates nothing for the
+ * network. Running out of host memory is no result: SDLF_ERROR_MEMORY. A device may be full because others use it. */
 static sdlf_status try_calculator(doctor *d, doctor_calculator *entry)
 {
     sdlf_calculator *calculator = NULL;
@@ -69,7 +69,7 @@ static sdlf_status try_calculator(doctor *d, doctor_calculator *entry)
     return status == SDLF_ERROR_MEMORY && !entry->planned && !device_is_full ? status : SDLF_OK;
 }
 
-/* No calculator runs it. Where one lacks only memory, that is the reason. */
+/* The error if no calculator runs it. If one lacks only memory, that is the reason given. */
 static sdlf_status fail_everywhere(const doctor *d)
 {
     for (int i = 0; i < d->calculator_count; i++)
@@ -124,9 +124,8 @@ static int run(int count, char **words)
         .command = "doctor",
         .synopsis = "[options] MODEL.onnx",
         .text =
-            "Say what is in an ONNX model: its operators, with shapes; what of it would not run, and why; what it "
-            "takes to run it, and on which calculators that is possible. Nothing is run. The exit status is 0 if the "
-            "model can be run.",
+            "Describe an ONNX model: its operators, with shapes; what cannot be run, and why; what a run costs, and "
+            "which calculators can run it. Nothing is run. The exit status is 0 if the model can be run.",
         .parts = parts,
         .operands_minimum = 1,
         .operands_maximum = 1,
@@ -147,4 +146,4 @@ static int run(int count, char **words)
 }
 
 const command doctor_command = {
-    .name = "doctor", .summary = "say what is in an ONNX model, and whether it would run", .run = run};
+    .name = "doctor", .summary = "describe an ONNX model, and say whether it can run", .run = run};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf doctor: what it found, and how it says it. */
+/* The findings of sdlf doctor, and their output. */
 #ifndef SDLF_APPS_DOCTOR_DOCTOR_H
 #define SDLF_APPS_DOCTOR_DOCTOR_H
 
@@ -22,7 +22,7 @@ typedef struct doctor_calculator {
 
 enum { DOCTOR_CALCULATORS = 16 };
 
-/* What running it takes: the plan, its parameters, and a copy of its largest output. */
+/* The memory that a run takes: the plan, its parameters, and a copy of its largest output. */
 int64_t doctor_memory(const doctor_calculator *entry);
 
 typedef struct doctor {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What sdlf doctor prints, for people and for programs. */
+/* The output of sdlf doctor, as text and as JSON. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,10 +10,10 @@
 #include "apps/output/trainable.h"
 #include "apps/system/memory.h"
 
-enum { NEIGHBOURS = 20000 }; /* nodes farther apart are not counted together, since that would take long */
-enum { TROUBLES = 40 };      /* told one by one; the rest is counted */
+enum { NEIGHBOURS = 20000 }; /* nodes farther apart are not grouped, to bound the time */
+enum { TROUBLES = 40 };      /* listed one by one; the rest is counted */
 
-/* A name from a file, without what a terminal would obey. */
+/* A name from a file, without control characters. */
 typedef struct shown {
     char text[160];
 } shown;
@@ -38,7 +38,7 @@ static void print_value(const char *what, const sdlf_onnx_value *value, const te
             fprintf(out->file, "%" PRId64, value->shape.dim[i]);
     }
     fprintf(out->file, "%s%s\n",
-            !value->shape_known      ? "of a shape that the file does not say"
+            !value->shape_known      ? "of a shape that the file does not give"
             : value->shape.rank == 0 ? "scalar"
                                      : "",
             value->must_be_known ? "  (must be known when the model is made)" : "");
@@ -52,10 +52,10 @@ static bool same_row(const sdlf_onnx_node *a, const sdlf_onnx_node *b)
 
 static const char *state(const sdlf_onnx_node *node)
 {
-    return node->status == SDLF_OK ? "" : node->reason != NULL ? "cannot be run" : "waits for another";
+    return node->status == SDLF_OK ? "" : node->reason != NULL ? "cannot be run" : "depends on another";
 }
 
-/* One line for the nodes of one operator and shape; or one for each node. */
+/* Prints one line for the nodes of one operator and shape; or one for each node. */
 static void print_nodes(const doctor *d, const terminal *out)
 {
     const sdlf_onnx_report *report = d->report;
@@ -97,10 +97,10 @@ static void print_troubles(const sdlf_onnx_report *report, const terminal *out)
     }
     if (told == 0) fprintf(out->file, "  %s\n", report->message);
     if (told > TROUBLES) fprintf(out->file, "  and %d more\n", told - TROUBLES);
-    if (waiting > 0) fprintf(out->file, "  (%d nodes behind these could not be looked at)\n", waiting);
+    if (waiting > 0) fprintf(out->file, "  (%d nodes that depend on these could not be checked)\n", waiting);
 }
 
-/* Of the model itself, which are the same for all calculators. */
+/* Bytes of the model's own parameters, which are the same for all calculators. */
 static int64_t parameter_bytes(sdlf_model *model)
 {
     int64_t bytes = 0;
@@ -109,7 +109,7 @@ static int64_t parameter_bytes(sdlf_model *model)
     return bytes;
 }
 
-/* Copies of parameters, on a device or in another dtype, count as what a calculator takes. */
+/* Copies of parameters, on a device or in another dtype, count as the calculator's memory. */
 static void print_memory(const doctor *d, const terminal *out)
 {
     const doctor_calculator *first = NULL;
@@ -152,7 +152,7 @@ static void print_calculators(const doctor *d, const terminal *out)
     for (int i = 0; i < d->calculator_count; i++) {
         const doctor_calculator *entry = &d->calculator[i];
         if (!entry->runs)
-            fprintf(out->file, "not on %s%s: %s\n", entry->name, entry->here ? "" : " (which is not here)",
+            fprintf(out->file, "not on %s%s: %s\n", entry->name, entry->here ? "" : " (not available here)",
                     entry->reason);
     }
 }

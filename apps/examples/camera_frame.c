@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Classify frames of a camera that lie in memory, with a model whose file lies in memory, too.
+/* Classify camera frames in memory, with a model whose file is in memory, too.
  *
  *     camera_frame WEIGHTS    a .safetensors or .onnx file of a network for digits
  *
- * The camera is played by the program: it "sees" ten digits that SDLF draws, as 640x480 frames of YUYV, which most
- * webcams give. All that a frame takes is made before the first one: plan, buffers, normalisation. */
+ * The program simulates the camera: it "sees" ten digits that SDLF draws, as 640x480 YUYV frames, the format of most
+ * webcams. Everything that a frame needs is created before the first one: plan, buffers, normalisation. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
@@ -46,7 +46,7 @@ static void yuyv_to_rgb(uint8_t *rgb, const uint8_t *frame)
     }
 }
 
-/* As training saw its samples: (x - mean) * scale, of all or of each channel; a model of another program's: bytes /
+/* Normalises as in training: (x - mean) * scale, for all channels or each one; for another program's model: bytes /
  * 255. */
 static void normalise(float *sample, sdlf_shape shape, const sdlf_normalization *n)
 {
@@ -101,7 +101,7 @@ static void classifier_close(classifier *c)
     sdlf_model_free(c->net);
 }
 
-/* The class of the square in the middle of a frame. */
+/* Classifies the square in the middle of a frame. */
 static sdlf_status classify(classifier *c, const uint8_t *frame, int *best)
 {
     yuyv_to_rgb(c->rgb, frame);
@@ -172,7 +172,7 @@ int main(int count, char **words)
     size_t size;
     void *bytes = read_file(words[1], &size);
     sdlf_status status = bytes != NULL ? classifier_open(&c, bytes, size) : SDLF_ERROR_IO;
-    free(bytes); /* the model has what it needs of it */
+    free(bytes); /* the model has copied what it needs */
     if (status == SDLF_OK) status = sdlf_dataset_open(&digits, "digits:640", SDLF_SPLIT_TEST);
     if (status == SDLF_OK) status = watch(&c, digits);
     if (status != SDLF_OK) fprintf(stderr, "camera_frame: %s\n", sdlf_error_message());

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* A layer and a calculator of a program's own, with only the public headers: both are registered, a network file names
- * the one, a trainer the other, and the weights file brings the network back.
+/* A custom layer and a custom calculator, using only the public headers: both are registered, a network file names the
+ * layer, a trainer the calculator, and the network is reloaded from the weights file.
  *
  *     extend            learns 3,000 digits that SDLF draws itself
  *
- * Prints how many matrix products the calculator of its own has computed. */
+ * Prints how many matrix products the custom calculator has computed. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -115,7 +115,7 @@ static sdlf_status gemm_counting(sdlf_calculator *calculator, const sdlf_operati
     return SDLF_OK;
 }
 
-/* What it declines is not inherited, so plans keep activations apart from products, and compute in float32. */
+/* Operations that it declines are not inherited, so plans do not fuse activations into products, and use float32. */
 static bool gemm_counting_supports(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     (void)calculator;
@@ -126,7 +126,7 @@ static sdlf_calculator_class counting_class = {
     .name = "counting",
     .summary = "counts its matrix products",
     .size = sizeof(sdlf_calculator),
-    .inherits = "cpu", /* memory, and every kind that has no kernel here */
+    .inherits = "cpu", /* memory, and every kind without a kernel here */
 };
 
 /* ---- the program ---- */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Fine-tune a network of an ONNX file: a head for other classes, which learns while all other parameters stay.
+/* Fine-tune a network from an ONNX file: only a new head for other classes is trained, all other parameters are frozen.
  *
  *     finetune_onnx FILE.onnx            learns digits that SDLF draws itself
  *     finetune_onnx FILE.onnx folder:DIR learns pictures, a folder for each class
  *
- * Writes finetuned.safetensors, which training can go on from, and finetuned.onnx, which other programs run. */
+ * Writes finetuned.safetensors, from which training can continue, and finetuned.onnx for other programs. */
 #include <stdio.h>
 
 #include <sdlf/sdlf.h>
@@ -21,7 +21,7 @@ static sdlf_status freeze_trunk(sdlf_model *net)
     return status;
 }
 
-/* Samples of the size that the network takes. */
+/* Opens data resized to the network's input. */
 static sdlf_status open_data(sdlf_dataset **data, const sdlf_model *net, const char *name, sdlf_split split)
 {
     sdlf_shape sample = sdlf_model_node_shape(net, sdlf_model_input(net, 0));

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A graph: two graph convolutions learn which side each of 34 people took, from who knows whom and the sides of two of
- * them.
+/* A graph network: two graph convolutions learn which side each of 34 people took, from the graph of friendships and
+ * the sides of two of them.
  *
  *     karate_club
  *
@@ -24,11 +24,11 @@ static const int edges[EDGES][2] = {
     {28, 33}, {29, 32}, {29, 33}, {30, 32}, {30, 33}, {31, 32}, {31, 33}, {32, 33},
 };
 
-/* 0: the instructor's side; 1: the president's. Only those of 0 and 33 are learnt from. */
+/* 0: the instructor's side; 1: the president's. Only those of 0 and 33 are used in training. */
 static int32_t side[MEMBERS] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 1, 0,
                                 0, 1, 0, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
 static float weights[MEMBERS] = {[0] = 0.5f, [MEMBERS - 1] = 0.5f}; /* of each member's loss */
-static float features[MEMBERS][MEMBERS];                            /* nothing is known of a member but who it is */
+static float features[MEMBERS][MEMBERS];                            /* one-hot: no features but the member's identity */
 
 static bool know(int a, int b)
 {
@@ -78,7 +78,7 @@ static sdlf_model *describe(void)
     return net;
 }
 
-/* Train in one plan, look in another of the same model. */
+/* Trains in one plan, evaluates in another of the same model. */
 static sdlf_status learn(sdlf_model *net, const sdlf_tensor *matrix, float (*scores)[2])
 {
     const sdlf_plan_constant constants[] = {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Train a network on arrays of the program's own: two spirals in the plane, 600 points in memory, no file and no copy.
+/* Train a network on the program's own arrays: two spirals in the plane, 600 points in memory, no file and no copy.
  *
  *     own_arrays
  *
- * Tests on 200 other points, and draws which of the two classes the network sees where. */
+ * Tests on 200 other points, and draws the regions of the two classes. */
 #include <math.h>
 #include <stdio.h>
 
@@ -14,7 +14,7 @@ enum { TRAIN = 600, TEST = 200, SIDE = 24 };
 static float train_points[TRAIN][2], test_points[TEST][2];
 static int32_t train_labels[TRAIN], test_labels[TEST];
 
-/* Point i lies on arm i % 2 of the spiral, at a distance that the seed draws. */
+/* Point i is on arm i % 2 of the spiral, at a random distance drawn from the seed. */
 static void draw(float (*points)[2], int32_t *labels, int count, uint64_t seed)
 {
     for (int i = 0; i < count; i++) {
@@ -33,7 +33,7 @@ static sdlf_dataset dataset_of(float (*points)[2], int32_t *labels, int count)
         .samples = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(count, 2), points),
         .labels = sdlf_tensor_view(SDLF_INT32, sdlf_shape(count), labels),
         .class_count = 2,
-        .scale = 1, /* samples are used as they are */
+        .scale = 1, /* samples are used unchanged */
     };
 }
 
@@ -55,7 +55,7 @@ static void show(const sdlf_progress *now, void *user)
         printf("epoch %d/%d  loss %.3f  test %.1f%%\n", now->epoch, now->epochs, now->loss, 100 * now->test_accuracy);
 }
 
-/* The plane as the network sees it: SIDE x SIDE points in one batch. */
+/* Draws the plane as the network classifies it: SIDE x SIDE points in one batch. */
 static sdlf_status draw_plane(sdlf_model *net)
 {
     static float points[SIDE * SIDE][2], scores[SIDE * SIDE][2];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Train a small convolutional network on handwritten digits, test it, and keep it.
+/* Train a small convolutional network on handwritten digits, test it, and save it.
  *
  *     train_mnist                   learns digits that SDLF draws itself
  *     train_mnist mnist:DIR         learns MNIST, whose four files are in DIR
@@ -9,7 +9,7 @@
 
 #include <sdlf/sdlf.h>
 
-/* A graph, built node by node. What goes wrong is kept in the model and reported when it is used. */
+/* Builds a graph node by node. Errors are kept in the model and reported when it is used. */
 static sdlf_model *build_network(void)
 {
     sdlf_model *net = sdlf_model_create("train_mnist");
@@ -37,7 +37,7 @@ static void show(const sdlf_progress *now, void *user)
     fflush(stdout);
 }
 
-/* How much of each class is recognised? One line each. */
+/* Prints the recall of each class, one line each. */
 static sdlf_status print_recall(sdlf_model *net, const sdlf_dataset *test)
 {
     sdlf_calculator *cpu = NULL;

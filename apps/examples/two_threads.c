@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Two models in two threads: each trains and tests a network of its own while the other does.
+/* Two models in two threads: both train and test their own networks concurrently.
  *
  *     two_threads
  *
- * Different models share nothing, so there is no lock. Then both train again, one behind the other: the weights are the
- * same, bit for bit. */
+ * Different models share nothing, so there is no lock. Then both train again, one after the other: the weights are
+ * bitwise the same. */
 #include <pthread.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -14,14 +14,14 @@
 typedef struct job {
     const char *net;                    /* a built-in network */
     const sdlf_dataset *samples, *test; /* which any number of threads may read */
-    uint32_t weights;                   /* what came of it: a check sum of all parameters */
+    uint32_t weights;                   /* the result: a checksum of all parameters */
     double accuracy;
 } job;
 
 static sdlf_status train(sdlf_model *net, job *j)
 {
     sdlf_trainer *trainer = NULL;
-    sdlf_trainer_options options = {.batch = 32, .epochs = 1, .threads = 1}; /* a thread of computing for each model */
+    sdlf_trainer_options options = {.batch = 32, .epochs = 1, .threads = 1}; /* one compute thread for each model */
     options.optimizer = sdlf_sgd(.momentum = 0.9);
     options.schedule = sdlf_one_cycle(.peak = 0.05f);
     sdlf_status status = sdlf_trainer_create(&trainer, net, j->samples, NULL, &options);
@@ -42,7 +42,7 @@ static sdlf_status test(sdlf_model *net, job *j)
     return status;
 }
 
-/* Returns NULL if it went well. The message of an error belongs to the thread that had it. */
+/* Returns NULL on success. An error message belongs to the thread in which it occurred. */
 static void *work(void *user)
 {
     job *j = user;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf gcn: infer or train? And what both say about a graph. */
+/* sdlf gcn: dispatches to infer or train; and their shared output about a graph. */
 #include "apps/gcn/gcn.h"
 
 #include <stdio.h>
@@ -59,7 +59,7 @@ static int run(int count, char **words)
         return count == 0 ? COMMAND_USAGE : COMMAND_OK;
     }
     if (strncmp(words[0], "--complete", 10) == 0 || strcmp(words[0], "--help=man") == 0)
-        return COMMAND_OK; /* nothing by itself */
+        return COMMAND_OK; /* no output of its own */
     sdlf_suggestion s = {.word = words[0]};
     for (int i = 0; i < WAYS; i++) {
         if (strcmp(ways[i]->name, words[0]) == 0) return ways[i]->run(count - 1, words + 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf gcn: graph convolutions on a whole graph. Each way is a file, NAME.c, with one line in gcn.c. */
+/* sdlf gcn: graph convolutions on a whole graph. Each subcommand is a file, NAME.c, with one line in gcn.c. */
 #ifndef SDLF_APPS_GCN_GCN_H
 #define SDLF_APPS_GCN_GCN_H
 
@@ -24,7 +24,7 @@ void gcn_print_sources(void);
 void gcn_report_graph(const terminal *out, const sdlf_graph *graph, const sdlf_tensor *matrix, double reading,
                       double preparing);
 
-/* The dense product by each algorithm that a calculator has for it. */
+/* The dense matrix product by each algorithm of a calculator. */
 typedef struct gcn_rung {
     const char *algorithm; /* the calculator's */
     double seconds;
@@ -36,7 +36,7 @@ typedef struct gcn_ladder {
     int count;
 } gcn_ladder;
 
-/* Times of the product m x k by k x n, `size` being (m, k, n), by the algorithms that take it: the best of several
+/* Time the product m x k by k x n, `size` being (m, k, n), by each algorithm that supports it: the best of several
  * runs. */
 sdlf_status gcn_ladder_time(gcn_ladder *ladder, sdlf_calculator *calculator, sdlf_dtype dtype, sdlf_shape size,
                             int repeats);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The dense product of a graph convolution, by each algorithm that a calculator has for it. */
+/* The dense matrix product of a graph convolution, by each algorithm of a calculator. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -11,7 +11,7 @@
 #include "apps/system/interrupt.h"
 #include "framework/clock.h"
 
-enum { TOGETHER = 10 }; /* runs between two looks at the clock */
+enum { TOGETHER = 10 }; /* runs between two clock readings */
 
 static sdlf_status make_operand(sdlf_tensor *tensor, sdlf_calculator *calculator, sdlf_dtype dtype, sdlf_shape shape,
                                 uint32_t stream)
@@ -23,7 +23,7 @@ static sdlf_status make_operand(sdlf_tensor *tensor, sdlf_calculator *calculator
     return sdlf_calculator_run(calculator, &draw);
 }
 
-/* Queue the product TOGETHER times, recorded where that can be. */
+/* Queues the product TOGETHER times, recorded if the calculator supports it. */
 static sdlf_status run_together(sdlf_calculator *calculator, const sdlf_operation *product, void *recording)
 {
     const sdlf_calculator_class *type = calculator->type;

@@ -26,12 +26,12 @@ static const argument what_arguments[] = {
     {"hidden", ARGUMENT_INT, offsetof(gcn_infer_settings, hidden), "N", .minimum = 1, .maximum = 65536,
      .fallback = "16", .help = "outputs of a node"},
     {"dtype", ARGUMENT_CHOICE, offsetof(gcn_infer_settings, dtype), "TYPE", .choices = dtype_names, .fallback = "f64",
-     .help = "type of all numbers"},
+     .help = "element type"},
     {"normalize", ARGUMENT_CHOICE, offsetof(gcn_infer_settings, normalization), "HOW", .choices = normalization_names,
      .fallback = "symmetric", .help = "symmetric: D^-1/2 (A + I) D^-1/2; row: D^-1 (A + I)"},
     {"no-self-loops", ARGUMENT_FLAG, offsetof(gcn_infer_settings, no_self_loops), .help = "A instead of A + I"},
     {"seed", ARGUMENT_INT, offsetof(gcn_infer_settings, seed), "N", .maximum = 9e15, .fallback = "1",
-     .help = "of features and weights"},
+     .help = "seed of features and weights"},
     {.name = "How", .type = ARGUMENT_HEADING},
     {"calculator", ARGUMENT_NAME, offsetof(gcn_infer_settings, calculator), "NAME", .names = machine_calculator_name,
      .fallback = "cpu", .help = "what computes"},
@@ -48,7 +48,7 @@ static const argument what_arguments[] = {
 static const argument output_arguments[] = {
     {.name = "Output", .type = ARGUMENT_HEADING},
     {"ladder", ARGUMENT_FLAG, offsetof(gcn_infer_settings, ladder),
-     .help = "time the dense product by every algorithm of the calculator too"},
+     .help = "also time the dense product by every algorithm of the calculator"},
     {"json", ARGUMENT_FLAG, offsetof(gcn_infer_settings, json), .help = "print JSON"},
     {0},
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of `sdlf gcn infer` share: infer.c reads the words and keeps the order of things, infer_run.c computes
- * and times, infer_report.c tells. */
+/* Declarations shared by the files of `sdlf gcn infer`: infer.c parses the options and drives the run, infer_run.c
+ * computes and times, infer_report.c prints. */
 #ifndef SDLF_APPS_GCN_INFER_H
 #define SDLF_APPS_GCN_INFER_H
 
@@ -26,23 +26,23 @@ typedef struct gcn_inference {
     sdlf_model *model;
     sdlf_plan *plan;
     sdlf_dtype dtype;
-    bool features_given;       /* a number of features to be drawn was asked for */
+    bool features_given;       /* --features was given: draw that many */
     double reading, preparing; /* seconds: of the graph, and of its matrix, normalised */
-    double whole, queued;      /* of a run that the host waits for, and of one of many queued behind each other */
+    double whole, queued;      /* of a synchronous run, and of one of many queued one after another */
     bool steps;                /* are timed, too */
     double largest;            /* sum of a vertex's outputs */
     int64_t largest_at;
     uint32_t checksum;
 } gcn_inference;
 
-/* With the graph and its matrix there: features from the file, the graph or drawn; then log_softmax(A (X W)). */
+/* Once the graph and its matrix are loaded: read or draw the features, then create log_softmax(A (X W)). */
 sdlf_status gcn_infer_prepare(gcn_inference *s);
 
-/* Makes the plan, times whole runs and each operation (many in a row), and checks the output. SDLF_ERROR_NUMERIC where
- * no vertex has outputs that are numbers. */
+/* Creates the plan, times whole runs and each operation (many in a row), and checks the output. SDLF_ERROR_NUMERIC if
+ * the outputs of every vertex are NaN. */
 sdlf_status gcn_infer_compute(gcn_inference *s);
 
-/* Times and check as text; all of it as JSON, with the rungs of a ladder that has some. */
+/* Print times and the check as text; or everything as JSON, with the algorithms of a ladder that has any. */
 void gcn_infer_print(const gcn_inference *s, const terminal *out);
 sdlf_status gcn_infer_print_json(const gcn_inference *s, const gcn_ladder *ladder);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What `sdlf gcn infer` found, for people and for programs. */
+/* The results of `sdlf gcn infer`, as text and as JSON. */
 #include <stdio.h>
 
 #include "apps/gcn/infer.h"

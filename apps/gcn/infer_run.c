@@ -11,7 +11,7 @@
 #include "framework/clock.h"
 #include "framework/sort.h"
 
-enum { TOGETHER = 20 }; /* runs of a device between two looks at the clock */
+enum { TOGETHER = 20 }; /* runs of a device between two clock readings */
 
 /* ---- input ---- */
 
@@ -76,7 +76,7 @@ sdlf_status gcn_infer_prepare(gcn_inference *s)
 
 /* ---- running ---- */
 
-/* The median of whole runs, `together` queued one behind the other before the host waits: the time of one of them. */
+/* The median time of a whole run, with `together` runs queued one after another before the host waits. */
 static sdlf_status time_whole(gcn_inference *s, int together, double *median)
 {
     double *seconds = malloc((size_t)s->set.repeats * sizeof *seconds);
@@ -102,7 +102,7 @@ static double output_at(const gcn_inference *s, int64_t i)
     return s->dtype == SDLF_FLOAT64 ? ((const double *)s->output.data)[i] : (double)((const float *)s->output.data)[i];
 }
 
-/* The check of the study: the largest sum of a vertex's outputs, the first of equals. */
+/* The study's check: the largest sum of a vertex's outputs, the first of equals. */
 static sdlf_status check_output(gcn_inference *s)
 {
     int64_t rows = s->graph->node_count, width = s->set.hidden;

@@ -4,7 +4,7 @@
  * The recipe is that of T. Kipf and M. Welling (Semi-supervised classification with graph convolutional networks, ICLR
  * 2017): features of a node scaled to the sum 1; dropout, convolution, ReLU, dropout, convolution; Adam at 0.01; decay
  * of the first layer's weight only; the loss over the training nodes. Training ends after a number of epochs, or once
- * the loss over the validation nodes is above the mean of the last `patience` ones; the weights of then are tested. */
+ * the loss over the validation nodes is above the mean of the last `patience` ones; those weights are tested. */
 #include "apps/gcn/train.h"
 
 #include <stdio.h>
@@ -30,13 +30,13 @@ static const argument what_arguments[] = {
     {"patience", ARGUMENT_INT, offsetof(gcn_train_settings, patience), "N", .maximum = 1000000, .fallback = "10",
      .help = "stop when the validation loss is above the mean of the last N; 0: never"},
     {"learning-rate", ARGUMENT_FLOAT, offsetof(gcn_train_settings, rate), "R", .maximum = 10, .above = true,
-     .fallback = "0.01", .help = "of Adam"},
+     .fallback = "0.01", .help = "learning rate of Adam"},
     {"dropout", ARGUMENT_FLOAT, offsetof(gcn_train_settings, dropout), "P", .maximum = 0.99, .fallback = "0.5",
-     .help = "before each convolution"},
+     .help = "dropout before each convolution"},
     {"weight-decay", ARGUMENT_FLOAT, offsetof(gcn_train_settings, decay), "R", .maximum = 1, .fallback = "0.0005",
-     .help = "of the first convolution's weight"},
+     .help = "decay of the first convolution's weight"},
     {"seed", ARGUMENT_INT, offsetof(gcn_train_settings, seed), "N", .maximum = 9e15, .fallback = "1",
-     .help = "of the first training"},
+     .help = "seed of the first training"},
     {"seeds", ARGUMENT_INT, offsetof(gcn_train_settings, seeds), "N", .minimum = 1, .maximum = 10000, .fallback = "1",
      .help = "number of trainings, with consecutive seeds; their mean is printed"},
     {"out", ARGUMENT_TEXT, offsetof(gcn_train_settings, out), "FILE", .help = "keep the last training's weights here"},
@@ -57,7 +57,7 @@ static const argument output_arguments[] = {
 
 /* ---- data ---- */
 
-/* What a graph lacks for this, before anything is made of it. */
+/* Checks that a graph has everything needed, before it is used. */
 static sdlf_status check_graph(const sdlf_graph *graph)
 {
     bool features = sdlf_tensor_present(&graph->features), classes = sdlf_tensor_present(&graph->labels),
@@ -77,7 +77,7 @@ static sdlf_status check_graph(const sdlf_graph *graph)
     return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: expected an undirected graph", graph->name);
 }
 
-/* Features of each node to the sum 1, and 1 / (training nodes) at each training node. */
+/* Scales each node's features to the sum 1, and sets the loss weight of each training node to 1 / (training nodes). */
 static sdlf_status prepare(gcn_training *s)
 {
     const sdlf_graph *graph = s->graph;
@@ -137,7 +137,7 @@ static sdlf_status train_all(gcn_training *s, const terminal *out)
         status_line_clear();
         if (status == SDLF_OK && outcome->epochs == 0) status = sdlf_fail(SDLF_ERROR_INTERRUPTED, "nothing was learnt");
         if (status == SDLF_OK && !s->set.json) gcn_train_print_outcome(s, out, s->done);
-        if (interrupt_signal() == 0) s->done++; /* else it may have been stopped in the middle */
+        if (interrupt_signal() == 0) s->done++; /* otherwise it may have been stopped early */
     }
     if (status != SDLF_OK || s->set.out == NULL) return status;
     status = sdlf_plan_store_parameters(s->training);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What the files of `sdlf gcn train` share: train.c reads the words and prepares the data, train_run.c trains once,
- * train_report.c tells. */
+/* Declarations shared by the files of `sdlf gcn train`: train.c parses the options and prepares the data, train_run.c
+ * trains once, train_report.c prints. */
 #ifndef SDLF_APPS_GCN_TRAIN_H
 #define SDLF_APPS_GCN_TRAIN_H
 
@@ -17,9 +17,9 @@ typedef struct gcn_train_settings {
     bool no_fusion, json;
 } gcn_train_settings;
 
-/* What one training came to. */
+/* The result of one training. */
 typedef struct gcn_outcome {
-    double loss[4], accuracy[4]; /* by part of the nodes */
+    double loss[4], accuracy[4]; /* by split of the nodes */
     int64_t epochs;
     double seconds;
 } gcn_outcome;
@@ -34,19 +34,19 @@ typedef struct gcn_training {
     sdlf_model *model;
     sdlf_plan *training, *inference;
     gcn_outcome *outcomes;
-    int64_t done; /* trainings that came to their end; after a signal there is a part of another, if it has epochs */
+    int64_t done; /* completed trainings; after a signal there is a partial one as well, if it has epochs */
     double reading, preparing; /* seconds: of the graph, and of its matrix, normalised */
-    double shown;              /* when the epoch was, last, on the clock */
+    double shown;              /* when the epoch was last shown, clock time */
 } gcn_training;
 
-/* One training with this seed, to its end; the model and its plans stay in s until gcn_train_free_run. */
+/* Train once with this seed, to the end; the model and its plans stay in s until gcn_train_free_run. */
 sdlf_status gcn_train_once(gcn_training *s, uint64_t seed, gcn_outcome *result);
 void gcn_train_free_run(gcn_training *s);
 
-/* Where somebody watches (status_line.h): the epoch, ten times a second. */
+/* Show the epoch ten times a second on a terminal (status_line.h). */
 void gcn_train_show_epoch(gcn_training *s, uint64_t seed, const gcn_outcome *now);
 
-/* The line of one training; the mean of all, and their deviation; all of it as JSON. */
+/* Print the line of one training; compute the mean of all and their deviation; print everything as JSON. */
 void gcn_train_print_outcome(const gcn_training *s, const terminal *out, int64_t index);
 double gcn_train_mean_test(const gcn_training *s, double *deviation);
 sdlf_status gcn_train_print_json(const gcn_training *s);

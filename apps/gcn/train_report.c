@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What `sdlf gcn train` came to, for people and for programs. */
+/* The results of `sdlf gcn train`, as text and as JSON. */
 #include <math.h>
 #include <stdio.h>
 
@@ -30,7 +30,7 @@ void gcn_train_print_outcome(const gcn_training *s, const terminal *out, int64_t
     fflush(stdout);
 }
 
-/* Mean and deviation of the test accuracy, of the trainings that came to their end; NaN where none did. */
+/* Mean and deviation of the test accuracy over the completed trainings; NaN if there are none. */
 double gcn_train_mean_test(const gcn_training *s, double *deviation)
 {
     double sum = 0, squares = 0, count = (double)s->done;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One training of two graph convolutions, and the accuracy of what it comes to. The recipe is in train.c. */
+/* One training of two graph convolutions, and its final accuracy. The recipe is in train.c. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -51,11 +51,11 @@ void gcn_train_free_run(gcn_training *s)
     s->model = NULL;
 }
 
-/* Losses and accuracies of all parts, with the weights as they are. */
+/* Computes losses and accuracies of all splits with the current weights. */
 static sdlf_status evaluate(gcn_training *s, gcn_outcome *result)
 {
     sdlf_status status = sdlf_plan_synchronize(s->training);
-    if (status == SDLF_OK && !sdlf_plan_is_current(s->inference)) { /* it has weights prepacked for its kernels */
+    if (status == SDLF_OK && !sdlf_plan_is_current(s->inference)) { /* it holds prepacked weights */
         status = sdlf_plan_store_parameters(s->training);
         if (status == SDLF_OK) status = sdlf_plan_load_parameters(s->inference);
     }
@@ -85,7 +85,7 @@ static sdlf_status evaluate(gcn_training *s, gcn_outcome *result)
                : sdlf_fail(SDLF_ERROR_NUMERIC, "the loss became %g", result->loss[SDLF_NODE_VALIDATE]);
 }
 
-/* Is the newest of `count` losses above the mean of the `patience` ones before it? */
+/* True if the newest of `count` losses is above the mean of the `patience` ones before it. */
 static bool has_risen(const double *losses, int64_t count, int64_t patience)
 {
     if (patience == 0 || count <= patience) return false;
@@ -101,8 +101,8 @@ sdlf_status gcn_train_once(gcn_training *s, uint64_t seed, gcn_outcome *result)
     if (status == SDLF_OK) status = make_model(s, seed);
     if (status == SDLF_OK) status = make_plans(s, seed);
     for (int64_t epoch = 0; epoch < s->set.epochs && status == SDLF_OK; epoch++) {
-        /* of a training behind others there is an epoch at least: theirs are there to be shown, and its weights to be
-         * kept */
+        /* a later training runs at least one epoch: there are results of earlier ones to show, and its weights to
+         * write */
         if (interrupt_signal() != 0 && (epoch > 0 || s->done == 0)) break;
         status = sdlf_plan_step(s->training, (float)s->set.rate);
         if (status == SDLF_OK) status = evaluate(s, result);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See layered.h. Four steps: ranks by the longest path; a bend for every rank that an edge passes; the order in each
- * rank by barycentres, down and up in turns; places across by what the neighbours have, as near as the distances
+/* See layered.h. Four steps: ranks by the longest path; a bend for every rank that an edge crosses; the order in each
+ * rank by barycentres, sweeping down and up in turns; x coordinates as near to the neighbours' as the minimum distances
  * allow. */
 #include "apps/graph/layered.h"
 
@@ -23,7 +23,7 @@ typedef struct item {
 typedef struct sheet {
     item *item;
     int count;
-    int *above, *above_first; /* the items that item i is joined to in the rank above: above[above_first[i] ...] */
+    int *above, *above_first; /* the neighbours of item i in the rank above: above[above_first[i] ...] */
     int *below, *below_first;
     int *row, *row_first; /* items by rank, in their order */
     int rank_count;
@@ -41,7 +41,7 @@ static void find_ranks(const layered *g, sheet *s)
     for (int i = 0; i < g->node_count; i++)
         for (int k = sorted_first[i]; k < sorted_first[i + 1]; k++)
             if (s->item[sorted[k]].rank >= s->item[i].rank) s->item[i].rank = s->item[sorted[k]].rank + 1;
-    /* What has nothing above it stands right above the first that reads it. */
+    /* An item without inputs goes directly above its first reader. */
     for (int i = 0; i < g->node_count; i++) next[i] = INT_MAX;
     for (int e = 0; e < g->edge_count; e++) {
         int rank = s->item[g->edge[e].to].rank;
@@ -56,13 +56,13 @@ static void find_ranks(const layered *g, sheet *s)
         if (s->item[i].rank >= s->rank_count) s->rank_count = s->item[i].rank + 1;
 }
 
-/* Bends of edge e are items first, first + 1, ... */
+/* The number of bends of edge e, which are items first, first + 1, ... */
 static int bends_of(const layered *g, const sheet *s, int e)
 {
     return s->item[g->edge[e].to].rank - s->item[g->edge[e].from].rank - 1;
 }
 
-/* The neighbours of every item: of segment k the upper one is from[k]. */
+/* Lists the neighbours of every item: from[k] is the upper end of segment k. */
 static void join(const int *of, const int *other, int segments, int count, int **list, int **first)
 {
     *first = memory_allocate((size_t)(count + 2) * sizeof **first);
@@ -81,7 +81,7 @@ static sdlf_status make_items(const layered *g, sheet *s)
     for (int e = 0; e < g->edge_count; e++) bends += bends_of(g, s, e);
     if (bends > BENDS_MOST)
         return sdlf_fail(SDLF_ERROR_UNSUPPORTED,
-                         "the graph cannot be drawn: its edges pass %lld ranks, and %d can be followed",
+                         "the graph cannot be drawn: its edges cross %lld ranks, at most %d can be drawn",
                          (long long)bends, BENDS_MOST);
     s->count = g->node_count + (int)bends;
     s->item = memory_resize(s->item, (size_t)(s->count + 1) * sizeof *s->item);
@@ -125,8 +125,8 @@ static void make_rows(sheet *s)
         for (int k = s->row_first[r]; k < s->row_first[r + 1]; k++) s->item[s->row[k]].place = k - s->row_first[r];
 }
 
-/* The mean over the neighbours on one side: of their places, or of where they are, where bends count less. The item's
- * own without any. */
+/* The mean over the neighbours on one side, of their positions in the rank or of their x, in which bends count less.
+ * Without neighbours, the item's own. */
 static double mean_of(const sheet *s, int i, bool above, double own, bool places)
 {
     const int *list = above ? s->above : s->below, *first = above ? s->above_first : s->below_first;
@@ -143,7 +143,7 @@ static void order_row(sheet *s, int rank, bool above)
 {
     int *row = s->row + s->row_first[rank], count = s->row_first[rank + 1] - s->row_first[rank];
     for (int k = 0; k < count; k++) s->item[row[k]].wanted = mean_of(s, row[k], above, k, true);
-    for (int k = 1; k < count; k++) { /* nearly sorted, and equals stay as they are */
+    for (int k = 1; k < count; k++) { /* nearly sorted, and the sort must be stable */
         int moved = row[k], at = k;
         for (; at > 0 && s->item[row[at - 1]].wanted > s->item[moved].wanted; at--) row[at] = row[at - 1];
         row[at] = moved;
@@ -156,8 +156,8 @@ static double distance(const item *left, const item *right)
     return (left->width + right->width) / 2 + node_gap;
 }
 
-/* Places nearest to the wanted ones, in the sense of least squares, that keep their order and distances: less the sum
- * of the distances they are an isotonic regression, which pooling neighbours solves. */
+/* Computes the coordinates nearest to the wanted ones, by least squares, that keep order and distances: after
+ * subtracting the cumulative distances this is an isotonic regression, solved by pooling adjacent violators. */
 static void place_row(sheet *s, int rank, double *mean, double *weight, int *size)
 {
     const int *row = s->row + s->row_first[rank];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A layered drawing of a directed acyclic graph (Sugiyama, Tagawa, Toda 1981): edges lead downwards, nodes of a rank
- * stand side by side, edges that pass ranks go around what stands there. */
+/* A layered drawing of a directed acyclic graph (Sugiyama, Tagawa, Toda 1981): edges point downwards, the nodes of a
+ * rank are side by side, and edges that cross a rank are routed around its nodes. */
 #ifndef SDLF_APPS_GRAPH_LAYERED_H
 #define SDLF_APPS_GRAPH_LAYERED_H
 
@@ -14,7 +14,7 @@ typedef struct layered_node {
 
 typedef struct layered_edge {
     int from, to; /* given; from < to */
-    /* filled in: the x where the edge crosses each rank between the two, from the top, and where those ranks lie.
+    /* filled in: the x where the edge crosses each rank between the two, from the top, and that rank's extent.
      * Owned. */
     struct {
         double x, top, bottom;
@@ -29,9 +29,9 @@ typedef struct layered {
     double width, height; /* of all: filled in. Coordinates are from 0 to these */
 } layered;
 
-/* Place every node and bend every edge. Ends the program when memory is out. Errors: SDLF_ERROR_UNSUPPORTED: edges that
- * pass too many ranks in total for anyone to follow them. End with layered_release, whatever the status; nodes and
- * edges are the caller's. */
+/* Place every node and route every edge. Ends the program when memory runs out. Errors: SDLF_ERROR_UNSUPPORTED: the
+ * edges cross too many ranks in total to be readable. End with layered_release, whatever the status; nodes and edges
+ * are the caller's. */
 sdlf_status layered_arrange(layered *graph);
 void layered_release(layered *graph);
 

@@ -11,12 +11,12 @@
 #include "apps/system/memory.h"
 
 enum { LINE = 17, PADDING = 7, NAME_MOST = 30, MARGIN = 12, SHORT = 24 };
-static const double letter = 6.9; /* the width of a letter, of a font whose letters are all as wide */
+static const double letter = 6.9; /* the width of a letter of a monospaced font */
 
 typedef struct box {
-    int *layer; /* in order, as they are computed */
+    int *layer; /* in the order of computation */
     int count;
-    const char *kind; /* its class in the style */
+    const char *kind; /* its CSS class */
 } box;
 
 struct network_graph {
@@ -49,7 +49,7 @@ static bool is_output(const network_graph *g, int layer)
     return false;
 }
 
-/* A constant is not drawn: it is a parameter of what reads it. */
+/* A constant is not drawn: it is a parameter of its reader. */
 static bool is_hidden(const network_graph *g, int layer)
 {
     if (!is_input(g, layer) || is_output(g, layer)) return false;
@@ -58,7 +58,7 @@ static bool is_hidden(const network_graph *g, int layer)
     return true;
 }
 
-/* The layers that are drawn above this one: how many, and the i-th of them. */
+/* Returns the number of drawn input layers of this one, and the i-th of them. */
 static int drawn_inputs(const network_graph *g, int layer, int index, int *found)
 {
     int count = 0;
@@ -70,7 +70,7 @@ static int drawn_inputs(const network_graph *g, int layer, int index, int *found
     return count;
 }
 
-/* Does the layer go into the box of the one before it? */
+/* True if the layer goes into the box of the one before it. */
 static bool joins(const network_graph *g, int layer, const int *readers)
 {
     int from = 0;
@@ -108,13 +108,13 @@ static void make_boxes(network_graph *g)
     free(readers);
 }
 
-/* The type of a layer whose name does not begin with it; "" else. */
+/* The type of a layer whose name does not begin with it; else "". */
 static const char *type_of(const sdlf_layer *layer)
 {
     return strncmp(layer->name, layer->type->name, strlen(layer->type->name)) == 0 ? "" : layer->type->name;
 }
 
-/* In the middle of a long name some is left out. */
+/* A long name is shortened in the middle. */
 static char *name_of(const sdlf_layer *layer)
 {
     int length = (int)strlen(layer->name);
@@ -248,7 +248,7 @@ static void print_box(FILE *file, const network_graph *g, int i, bool links)
     fputs("</g>\n", file);
 }
 
-/* From the lower side of one box to the upper side of the other, straight past what stands between. */
+/* Draws an edge from the lower side of one box to the upper side of the other, straight past the boxes between. */
 static void print_edge(FILE *file, const layered *layout, const layered_edge *edge)
 {
     const layered_node *from = &layout->node[edge->from], *to = &layout->node[edge->to];

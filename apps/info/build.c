@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf info: what was built in. */
+/* sdlf info: the contents of this build. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,14 +14,14 @@
 #include "apps/system/memory.h"
 #include "apps/system/portable.h"
 
-/* How many lines a calculator gets: one for each of its devices, and one where it has none. */
+/* The number of lines for a calculator: one for each of its devices, and one if it has none. */
 static int line_count(const sdlf_calculator_class *type)
 {
     int devices = type->device_count ? type->device_count() : 1;
     return devices < 1 ? 1 : devices;
 }
 
-/* A calculator's line on what it runs on, or why it cannot be opened. False: it cannot. */
+/* A calculator's line on its device, or on why it cannot be opened. Returns false if it cannot. */
 static bool describe(const char *name, int device, char *text, size_t size)
 {
     sdlf_calculator *calculator = NULL;
@@ -35,7 +35,7 @@ static bool describe(const char *name, int device, char *text, size_t size)
     return true;
 }
 
-/* The registries of one kind of thing after the other: names and what they are. */
+/* An entry of any registry: its name and description. */
 typedef struct entry {
     const char *name, *summary;
 } entry;
@@ -116,7 +116,7 @@ void info_print_build(const terminal *out, const sdlf_machine *here)
         }
     }
     const char *other, *reason;
-    for (int i = 0; (other = sdlf_calculator_left_out(i, &reason)); i++) {
+    for (int i = 0; (other = sdlf_calculator_unavailable(i, &reason)); i++) {
         snprintf(text, sizeof text, "not in this build: %s", reason);
         print_row(out, other, text);
     }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf info: what is in this program, and what a network will do before it does it. */
+/* sdlf info: describes this program, or the plan of a network without running it. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,7 +40,7 @@ static const argument plan_arguments[] = {
     {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME", .standard = ARGUMENT_STANDARD_INPUT,
      .help = "a network from the list below, FILE.json or FILE.onnx"},
     {"weights", ARGUMENT_TEXT, offsetof(settings, weights), "FILE", .standard = ARGUMENT_STANDARD_INPUT,
-     .help = "the network that a weights file brings: safetensors or ONNX"},
+     .help = "a weights file with the network: safetensors or ONNX"},
     {"batch", ARGUMENT_INT, offsetof(settings, batch), "N", .minimum = 1, .maximum = 1000000, .fallback = "64",
      .help = "samples a step"},
     {"mode", ARGUMENT_CHOICE, offsetof(settings, mode), "MODE", .choices = mode_names, .fallback = "train",
@@ -48,8 +48,7 @@ static const argument plan_arguments[] = {
     {"steps", ARGUMENT_FLAG, offsetof(settings, steps), .help = "list every operation, not only every layer"},
     {"time", ARGUMENT_FLAG, offsetof(settings, time),
      .help =
-         "run the plan a few times, and say how long each layer, each copy between memories and, with --steps, each "
-         "operation takes"},
+         "run the plan a few times, and time each layer, each copy between memories and, with --steps, each operation"},
     {"json", ARGUMENT_FLAG, offsetof(settings, json), .help = "print JSON"},
     {"json-network", ARGUMENT_FLAG, offsetof(settings, json_network),
      .help = "print the network file of this network, and nothing else"},
@@ -68,7 +67,7 @@ static sdlf_status show_build(const settings *set, const terminal *out)
     return SDLF_OK;
 }
 
-/* On numbers of any kind: what a step takes does not depend on them. */
+/* Times on arbitrary values: the time of a step does not depend on them. */
 static sdlf_status time_steps(sdlf_plan *plan, sdlf_model *model, sdlf_mode mode)
 {
     const sdlf_timing timing = {.repeats = TIMES, .go_on = interrupt_goes_on};
@@ -77,7 +76,7 @@ static sdlf_status time_steps(sdlf_plan *plan, sdlf_model *model, sdlf_mode mode
     return status == SDLF_OK ? sdlf_plan_time_with(plan, &timing) : status;
 }
 
-/* The memory is known, and checked, before any of it is taken. */
+/* The required memory is known and checked before any is allocated. */
 static sdlf_status show_plan(settings *set, const terminal *out, sdlf_plan_options *options, sdlf_model *model)
 {
     machine calculators = {.count = 0};
@@ -159,7 +158,7 @@ static sdlf_status show_network(settings *set, const terminal *out, const optimi
     return status;
 }
 
-/* What was given and says nothing without a network: everything but --json. NULL: nothing such. */
+/* Returns a given option that has no effect without a network: any but --json. NULL: none. */
 static const char *option_of_plans(const arguments *given)
 {
     const argument *row;
@@ -184,8 +183,8 @@ static int run(int count, char **words)
     const command_usage usage = {
         .command = "info",
         .synopsis = "[options]",
-        .text = "Without --net or --weights: what is in this program and what it runs on. With one of them: the "
-                "network's plan, layer by layer, and the exact memory that it takes.",
+        .text = "Without --net or --weights: show what is in this program and what it runs on. With one of them: show "
+                "the network's plan, layer by layer, and its exact memory use.",
         .parts = parts,
         .epilogue = network_print_list,
         .examples = "  sdlf info\n"
@@ -208,11 +207,11 @@ static int run(int count, char **words)
     bool network = set.net || set.weights;
     const char *idle = network ? NULL : option_of_plans(&given);
     if (idle) {
-        arguments_wrong("info", "--%s is about a plan, and needs --net or --weights", idle);
+        arguments_wrong("info", "--%s needs --net or --weights", idle);
         return COMMAND_USAGE;
     }
     return command_conclude("info", network ? show_network(&set, &out, &optimizers, &given) : show_build(&set, &out));
 }
 
 const command info_command = {
-    .name = "info", .summary = "say what is built in, or list a network's plan and memory", .run = run};
+    .name = "info", .summary = "list what is built in, or a network's plan and memory", .run = run};

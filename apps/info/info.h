@@ -9,8 +9,8 @@
 #include "apps/output/json.h"
 #include "apps/output/terminal.h"
 
-/* What was built in: compiler, flags, calculators and what they run on, layers, data sets, networks, optimizers; and
- * what there is to run it on. */
+/* The build: compiler, flags, calculators and their devices, layers, data sets, networks, optimizers; and the machine's
+ * resources. */
 void info_print_build(const terminal *out, const sdlf_machine *here);
 json_t *info_build_json(const sdlf_machine *here);
 
@@ -24,7 +24,7 @@ typedef struct info_plan {
     const sdlf_plan *plan;
     const sdlf_plan_options *options;
     sdlf_memory_info memory;
-    sdlf_machine here; /* what there is */
+    sdlf_machine here; /* this machine */
     bool steps;
     bool timed; /* by sdlf_plan_time */
 } info_plan;

@@ -15,7 +15,7 @@
 
 static const char *const phase_names[] = {"forward", "backward", "update", "copy"};
 
-/* Millions with two decimals, so that a column lines up; nothing where there is nothing. */
+/* Prints millions with two decimals, so that a column lines up; empty for 0. */
 static void cell_millions(table *t, int64_t count)
 {
     table_cell(t, "%s", count > 0 ? number_fixed((double)count / 1e6, 2).text : "");
@@ -31,8 +31,8 @@ static void cell_count(table *t, int64_t count)
     table_cell(t, "%s", count >= 0 ? number_count(count).text : "");
 }
 
-/* Does a layer's name say its type, except for the numbers that tell layers of one type apart ("relu_2")? So does the name
- * of the loss that a plan adds. */
+/* True if a layer's name is its type, except for a number that distinguishes layers of one type ("relu_2"). True also for
+ * the loss that a plan adds. */
 static bool says_type(const char *name, const char *type)
 {
     if (strcmp(name, "loss") == 0) return true;
@@ -49,7 +49,7 @@ static bool says_type(const char *name, const char *type)
     return *type == '\0';
 }
 
-/* Is there anything to tell: does any layer run elsewhere than the first one's forward pass? */
+/* True if any layer runs elsewhere than the first one's forward pass. */
 static bool is_spread(const sdlf_plan *plan)
 {
     const char *first = NULL;
@@ -61,7 +61,7 @@ static bool is_spread(const sdlf_plan *plan)
     return false;
 }
 
-/* "cpu", or "cuda, cpu" where the backward pass runs elsewhere. */
+/* "cpu", or "cuda, cpu" if the backward pass runs elsewhere. */
 static void cell_calculators(table *t, const sdlf_layer_info *info)
 {
     bool two = info->backward && strcmp(info->forward, info->backward) != 0;

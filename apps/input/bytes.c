@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whole files in memory, and standard input in a file's place. */
+/* Reading whole files into memory, and standard input in place of a file. */
 #include "apps/input/bytes.h"
 
 #include <errno.h>
@@ -12,7 +12,7 @@
 #include "apps/system/pipe.h"
 #include "apps/system/portable.h"
 
-/* Up to `size` bytes; none: the end. */
+/* Reads up to `size` bytes; none: end of file. */
 static sdlf_status read_some(int file, void *bytes, size_t size, size_t *found, const char *path)
 {
     for (;;) {
@@ -49,7 +49,7 @@ sdlf_status input_read(unsigned char **bytes, size_t *size, const char *path, si
 {
     *bytes = NULL;
     *size = 0;
-    /* a named pipe is opened without waiting for whoever fills it, who is waited for below */
+    /* a named pipe is opened without waiting for its writer; the wait is below */
     int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0) return sdlf_fail(SDLF_ERROR_IO, "cannot open '%s': %s", path, strerror(errno));
     sdlf_status status = read_all(file, bytes, size, path, limit);
@@ -62,7 +62,7 @@ sdlf_status input_read(unsigned char **bytes, size_t *size, const char *path, si
 
 #define FILE_NAME "sdlf-standard-input"
 
-/* The system says so of the file: no state of ours. */
+/* True if standard input was already read, by the file's name in the system: no state of our own. */
 static bool is_taken(void)
 {
     return system_is_memory_file(STDIN_FILENO, FILE_NAME);
@@ -87,12 +87,12 @@ static sdlf_status copy_to(int file)
 sdlf_status input_take_standard(const char **path)
 {
     if (is_taken())
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "'-' stands for two inputs, and standard input can be read once");
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "'-' is given for two inputs, but standard input can be read only once");
     int file = system_memory_file(FILE_NAME);
     if (file < 0) return sdlf_fail(SDLF_ERROR_MEMORY, "no memory for standard input: %s", strerror(errno));
     sdlf_status status = copy_to(file);
     if (status == SDLF_OK && dup2(file, STDIN_FILENO) < 0)
-        status = sdlf_fail(SDLF_ERROR_IO, "cannot take standard input: %s", strerror(errno));
+        status = sdlf_fail(SDLF_ERROR_IO, "cannot read standard input: %s", strerror(errno));
     close(file);
     if (status == SDLF_OK) *path = INPUT_STANDARD;
     return status;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whole files in memory, and standard input in a file's place. */
+/* Reading whole files into memory, and standard input in place of a file. */
 #ifndef SDLF_APPS_INPUT_BYTES_H
 #define SDLF_APPS_INPUT_BYTES_H
 
@@ -7,14 +7,14 @@
 
 #include <sdlf/status.h>
 
-/* Read all of `path`, which may be a pipe, into `bytes`, which the caller frees. Somebody else may take long to fill a
- * pipe, so that a signal ends the wait. Errors: SDLF_ERROR_IO, SDLF_ERROR_FORMAT (more than `limit` bytes),
- * SDLF_ERROR_MEMORY, SDLF_ERROR_INTERRUPTED (after interrupt_waits; before it, a signal ends the program). */
+/* Read all of `path`, which may be a pipe, into `bytes`, which the caller frees. A signal ends the wait for a slow
+ * pipe. Errors: SDLF_ERROR_IO, SDLF_ERROR_FORMAT (more than `limit` bytes), SDLF_ERROR_MEMORY, SDLF_ERROR_INTERRUPTED
+ * (after interrupt_waits; before it, a signal ends the program). */
 sdlf_status input_read(unsigned char **bytes, size_t *size, const char *path, size_t limit);
 
-/* What "-" stands for: read standard input to its end, put a file in memory in its place, and set *path to its name,
- * INPUT_STANDARD. Whoever opens that name finds a regular file, and finds it from its start, as often as it is opened.
- * Errors: those of input_read without a limit; SDLF_ERROR_ARGUMENT the second time, when nothing is left to read. */
+/* For "-": read standard input to its end, replace it by a file in memory, and set *path to its name, INPUT_STANDARD.
+ * Opening that name gives a regular file, positioned at its start, any number of times. Errors: those of input_read
+ * without a limit; SDLF_ERROR_ARGUMENT the second time, when nothing is left to read. */
 #define INPUT_STANDARD "/dev/stdin"
 sdlf_status input_take_standard(const char **path);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a file holds. */
+/* The format of a file. */
 #include "apps/input/file_type.h"
 
 #include <stdbool.h>
@@ -11,7 +11,7 @@
 
 enum { LOOK = 64, SHOWN = 12 };
 
-/* The length of a header, at most 100 MB, and then the header: a JSON object. */
+/* A safetensors file begins with the length of the header, at most 100 MB, then the header: a JSON object. */
 static bool is_safetensors(const unsigned char *byte, size_t count)
 {
     uint64_t length = 0;
@@ -26,7 +26,7 @@ static bool is_json(const unsigned char *byte, size_t count)
     return at < count && byte[at] == '{';
 }
 
-/* A ModelProto begins with its ir_version (field 1, a small number); a number or bytes follow. */
+/* A ModelProto begins with its ir_version (field 1, a small integer), followed by an integer or bytes field. */
 static bool is_onnx(const unsigned char *byte, size_t count)
 {
     return count > 2 && byte[0] == 0x08 && byte[1] > 0 && byte[1] < 0x80 && ((byte[2] & 7) == 0 || (byte[2] & 7) == 2);
@@ -38,7 +38,7 @@ static bool ends_in(const char *path, const char *end)
     return length > wanted && strcmp(path + length - wanted, end) == 0;
 }
 
-/* The first bytes of a regular file; 0: there are none. */
+/* Reads the first bytes of a regular file; 0: there are none. */
 static size_t look_into(const char *path, unsigned char *byte, size_t size)
 {
     struct stat at;
@@ -66,8 +66,8 @@ sdlf_status file_type_refuse_other(const char *path, const char *expected)
     size_t count = look_into(path, byte, sizeof byte), letters = 0;
     if (count == 0 || file_type_of(path) != FILE_TYPE_OTHER) return SDLF_OK;
     if (count >= 2 && byte[0] == 0x1f && byte[1] == 0x8b)
-        return sdlf_fail(SDLF_ERROR_FORMAT, "%s: expected %s, found a file that gzip has compressed; unpack it first",
-                         path, expected);
+        return sdlf_fail(SDLF_ERROR_FORMAT, "%s: expected %s, found a gzip-compressed file; decompress it first", path,
+                         expected);
     char found[4 * SHOWN] = "";
     while (letters < count && byte[letters] >= ' ' && byte[letters] < 0x7F) letters++;
     if (letters >= 4) {

@@ -11,7 +11,7 @@
 #include "apps/system/memory.h"
 #include "framework/json_cost.h"
 
-enum { LITTLE = 16 << 20 }; /* whatever the machine has, which is looked up in files */
+enum { LITTLE = 16 << 20 }; /* always allowed, without reading the machine's memory from files */
 
 static sdlf_status check(int64_t needed, int64_t stored, const char *path)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of classes. */
+/* Class names. */
 #include "apps/input/labels.h"
 
 #include <stdbool.h>
@@ -41,14 +41,13 @@ sdlf_status labels_read(labels *l, const char *path)
                                MOST_LABELS);
         else if (memchr(line, 0, length) != NULL)
             status =
-                sdlf_fail(SDLF_ERROR_FORMAT, "%s: line %d holds a byte 0: expected the names of classes, one a line",
+                sdlf_fail(SDLF_ERROR_FORMAT, "%s: line %d has a NUL byte: expected the names of classes, one a line",
                           path, l->count + 1);
         else
             add_label(l, &capacity, line, length - (end != NULL));
     }
     free(bytes);
-    if (status == SDLF_OK && l->count == 0)
-        status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: there are no labels in it", path);
+    if (status == SDLF_OK && l->count == 0) status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: the file has no labels", path);
     return status;
 }
 
@@ -78,6 +77,6 @@ const char *labels_name(const labels *l, int64_t class)
 void labels_warn(const labels *l, int64_t classes, const char *command)
 {
     if (l->path == NULL || l->count == classes) return;
-    terminal_warning(command, "%s: names: %s, classes: %s; they may be another model's", l->path,
+    terminal_warning(command, "%s: %s names for %s classes; they may belong to another model", l->path,
                      number_count(l->count).text, number_count(classes).text);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of classes: one a line of a text file, or those that a model carries. */
+/* Class names: one a line of a text file, or those stored in a model. */
 #ifndef SDLF_APPS_INPUT_LABELS_H
 #define SDLF_APPS_INPUT_LABELS_H
 
@@ -8,23 +8,23 @@
 #include <sdlf/model.h>
 
 typedef struct labels {
-    const char *path; /* NULL: of no file */
+    const char *path; /* NULL: not a file */
     char **name;      /* cleaned for terminals */
     int count;
 } labels;
 
-/* Read the file; NULL: none is wanted. End with labels_release, whatever the status. Errors: SDLF_ERROR_IO,
+/* Read the file; NULL gives no names. End with labels_release, whatever the status. Errors: SDLF_ERROR_IO,
  * SDLF_ERROR_FORMAT, SDLF_ERROR_MEMORY. */
 sdlf_status labels_read(labels *labels, const char *path);
 void labels_release(labels *labels);
 
-/* The names that the model carries, which may be none; end with labels_release, too. */
+/* The names stored in the model, possibly none; end with labels_release, too. */
 void labels_of_model(labels *labels, const sdlf_model *model);
 
 /* The name of a class; NULL where there is none. */
 const char *labels_name(const labels *labels, int64_t class);
 
-/* Warn where there are not as many names as classes: they may be another model's. */
+/* Warn if the numbers of names and classes differ: the names may be another model's. */
 void labels_warn(const labels *labels, int64_t classes, const char *command);
 
 #endif

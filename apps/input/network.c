@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Networks by what a user wrote. */
+/* Opening a network from a command-line value. */
 #include "apps/input/network.h"
 
 #include <stdio.h>
@@ -22,7 +22,7 @@ bool network_is_builtin(const char *name)
     return false;
 }
 
-/* A path, by its look or because such a file is there. */
+/* True for a path, by its form or because the file exists. */
 static bool is_file(const char *net)
 {
     return strchr(net, '/') || file_type_of(net) != FILE_TYPE_OTHER || access(net, F_OK) == 0;
@@ -91,14 +91,14 @@ sdlf_status network_open(sdlf_model **model, const char *net, uint64_t seed, con
     return status;
 }
 
-/* `to_take`: values stay in a file that brings its network, until a plan takes them. */
+/* `to_take`: the values of a file with its own network stay there until a plan takes them. */
 static sdlf_status open_weights(sdlf_model **model, const char *weights, const char *net,
                                 const argument_list *dimensions, bool to_take)
 {
     *model = NULL;
     if (network_is_onnx(weights)) {
         if (!net) return read_onnx(model, weights, dimensions, to_take);
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--net %s cannot be combined with %s, which brings its network", net,
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--net %s cannot be combined with %s, which contains its network", net,
                          weights);
     }
     if (file_type_of(weights) == FILE_TYPE_JSON)

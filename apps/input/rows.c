@@ -12,7 +12,7 @@
 #include "apps/output/terminal.h"
 #include "apps/system/memory.h"
 
-/* The data set that reads such files; NULL: none does. */
+/* The data set kind that reads such files; NULL if none does. */
 static const char *set_of(const char *path)
 {
     static const struct {
@@ -43,7 +43,7 @@ static bool fits(const rows *r, sdlf_shape wanted)
     return sdlf_shape_count(sdlf_shape_without(r->data->samples.shape, 0)) == sdlf_shape_count(wanted);
 }
 
-/* Read the file in the place of what was read; columns NULL: the data set chooses. */
+/* Reads the file, replacing what was read before; columns NULL: the data set chooses. */
 static sdlf_status read_with(rows *r, const char *path, sdlf_shape sample, const char *columns)
 {
     char *name = memory_print("%s:%s%s%s", set_of(path), path, columns ? ",label=" : "", columns ? columns : "");
@@ -55,7 +55,7 @@ static sdlf_status read_with(rows *r, const char *path, sdlf_shape sample, const
     return status;
 }
 
-/* The columns of the targets' names, where the model knows them; NULL: it does not. */
+/* The columns with the targets' names, if the model has them; else NULL. */
 static char *named_columns(const sdlf_model *model, int outputs)
 {
     if (sdlf_model_loss(model) == SDLF_LOSS_CROSS_ENTROPY || sdlf_model_class_count(model) != outputs) return NULL;
@@ -63,7 +63,7 @@ static char *named_columns(const sdlf_model *model, int outputs)
     return outputs == 1 ? memory_copy_text(first) : memory_print("%s..%s", first, last);
 }
 
-/* Which columns of a table are none of the samples: *passed, owned, "" where there are none or the data set has chosen. */
+/* Sets *passed, owned, to the columns that are not part of the samples: "" if none, or if the data set has chosen. */
 static sdlf_status read_table(rows *r, const char *path, const sdlf_model *model, sdlf_shape sample, int outputs,
                               char **passed)
 {
@@ -88,7 +88,7 @@ static void warn(const rows *r, const char *path, const char *passed, sdlf_shape
     bool several = strstr(passed, "..") != NULL;
     const char *columns = passed[0] ? passed : r->data->class_names[0];
     terminal_warning("predict",
-                     "%s: column%s '%.60s' %s taken for labels, and %s ignored: the network takes %s numbers", path,
+                     "%s: column%s '%.60s' %s taken for labels, and %s ignored: the network expects %s numbers", path,
                      several ? "s" : "", columns, several ? "are" : "is", several ? "are" : "is",
                      number_count(sdlf_shape_count(sample)).text);
 }
@@ -102,7 +102,7 @@ sdlf_status rows_open(rows *r, const char *path, sdlf_model *model, int outputs,
                              ? read_table(r, path, model, sample, outputs, &passed)
                              : read_with(r, path, sample, rows_have_columns(path) ? label : NULL);
     if (status == SDLF_OK && !fits(r, sample))
-        status = sdlf_fail(SDLF_ERROR_SHAPE, "%s: expected samples of %s, which the network takes, found %s", path,
+        status = sdlf_fail(SDLF_ERROR_SHAPE, "%s: expected samples of %s, which the network expects, found %s", path,
                            sdlf_shape_print(sample).text,
                            sdlf_shape_print(sdlf_shape_without(r->data->samples.shape, 0)).text);
     if (status == SDLF_OK && passed != NULL && r->data->class_names != NULL) warn(r, path, passed, sample);

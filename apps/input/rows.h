@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The samples of an array (.npy) or of a table (.csv, .tsv), without labels, for a network to predict from. */
+/* The samples of an array (.npy) or of a table (.csv, .tsv), without labels, as inputs for prediction. */
 #ifndef SDLF_APPS_INPUT_ROWS_H
 #define SDLF_APPS_INPUT_ROWS_H
 
@@ -7,26 +7,26 @@
 
 typedef struct rows {
     sdlf_dataset *data;
-    sdlf_dataset normalized; /* a view of it, as the model says; as the file has them where it does not */
+    sdlf_dataset normalized; /* a view of it with the model's normalisation; unchanged if it has none */
     sdlf_loader *loader;
     int64_t count;
 } rows;
 
-/* By the file's name; pipes are not read so. */
+/* True if the file's name says that it holds rows; pipes are not read this way. */
 bool rows_are_in(const char *path);
 
-/* Are they in a table, which may have columns of labels? */
+/* True if the rows are in a table, which may have label columns. */
 bool rows_have_columns(const char *path);
 
-/* Close with rows_close, whatever the status. `label` are a table's columns that are no samples, "COLUMN" or
- * "COLUMN..COLUMN". NULL: found out, and told in a warning: of a model with `outputs` outputs that was trained on float
- * targets those of its targets' names; of one column more than the model takes the label's, as the data set csv finds
- * it; of as many more as there are outputs the last. Errors: those of the data sets npy and csv; SDLF_ERROR_SHAPE where
- * the samples are not of the size that the model's first input takes. */
+/* Close with rows_close, whatever the status. `label` names a table's columns that are not part of the samples,
+ * "COLUMN" or "COLUMN..COLUMN". NULL: inferred, with a warning. For a model with `outputs` outputs trained on float
+ * targets: the columns with its targets' names; with one column more than the model's input: the label, as data set csv
+ * finds it; with as many more as there are outputs: the last ones. Errors: those of the data sets npy and csv;
+ * SDLF_ERROR_SHAPE if the samples do not have the size of the model's first input. */
 sdlf_status rows_open(rows *rows, const char *path, sdlf_model *model, int outputs, const char *label);
 void rows_close(rows *rows);
 
-/* Row `index`, from 0, normalised, valid until the next call. Errors: SDLF_ERROR_ARGUMENT where there is none. */
+/* Read row `index`, from 0, normalised, valid until the next call. Errors: SDLF_ERROR_ARGUMENT if it does not exist. */
 sdlf_status rows_read(rows *rows, int64_t index, const float **sample);
 
 #endif

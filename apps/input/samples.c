@@ -60,7 +60,7 @@ static bool says_how(const char *part)
     return strcmp(part, "all") == 0 || strncmp(part, "label=", 6) == 0 || strncmp(part, "shape=", 6) == 0;
 }
 
-/* The next part of "KIND:FILE,FILE,label=COLUMN,all" that says what is read, and not how. */
+/* Extracts the next part of "KIND:FILE,FILE,label=COLUMN,all" that names what is read, not how. */
 static bool next_part(const char **at, char part[PATH_MAX])
 {
     while (**at != '\0') {
@@ -114,7 +114,7 @@ sdlf_shape samples_shape(const sdlf_model *model)
     return shape.rank == 3 && (shape.dim[0] == 1 || shape.dim[0] == 3) ? shape : SDLF_SCALAR;
 }
 
-/* The input that the model's own loss reads its labels from, or the one that the plan adds. */
+/* The input from which the model's own loss reads its labels, or the one that the plan adds. */
 static const char *labels_of(const sdlf_model *model)
 {
     for (int i = 0; i < sdlf_model_layer_count(model); i++) {
@@ -143,7 +143,7 @@ sdlf_feed samples_feed(sdlf_model *model, const sdlf_dataset *data)
     return feed;
 }
 
-/* Samples come as float32; a plan may compute in float64. */
+/* Writes samples, which are float32, to a plan, which may use float64. */
 static sdlf_status write_samples(sdlf_plan *plan, const char *input, const sdlf_batch *batch)
 {
     sdlf_binding binding;
@@ -151,13 +151,13 @@ static sdlf_status write_samples(sdlf_plan *plan, const char *input, const sdlf_
     if (status != SDLF_OK) return status;
     const sdlf_tensor *wanted = &binding.tensor;
     if (!sdlf_shape_equal(wanted->shape, batch->samples.shape)) {
-        return sdlf_fail(SDLF_ERROR_SHAPE, "input '%s' takes batches of shape %s, the data have shape %s", input,
+        return sdlf_fail(SDLF_ERROR_SHAPE, "input '%s' expects batches of shape %s, the data have shape %s", input,
                          sdlf_shape_print(wanted->shape).text, sdlf_shape_print(batch->samples.shape).text);
     }
     return sdlf_plan_write_converted(plan, input, batch->samples.data, SDLF_FLOAT32, sdlf_tensor_count(wanted));
 }
 
-/* How many classes the model tells apart; 0 where nobody can tell. */
+/* The number of classes of the model; 0 if unknown. */
 static int64_t classes_of(const sdlf_model *model)
 {
     sdlf_node scores = {.layer = -1};
@@ -196,7 +196,7 @@ bool samples_fit(const sdlf_model *model, const sdlf_dataset *data)
 sdlf_status samples_check(const sdlf_model *model, const sdlf_dataset *data)
 {
     if (samples_fit(model, data)) return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s' tells fewer classes apart, %lld, than the %d of %s",
+    return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s' has fewer classes, %lld, than the %d of %s",
                      sdlf_model_name(model), (long long)classes_of(model), data->class_count, data->name);
 }
 
@@ -226,7 +226,7 @@ sdlf_status samples_write(sdlf_plan *plan, sdlf_model *model, const sdlf_dataset
     return status;
 }
 
-/* Numbers in [-1, 1) for a floating input, 0 to classes - 1 in turn for integers. */
+/* Writes values in [-1, 1) to a floating-point input, and 0 to classes - 1 in turn to an integer one. */
 static sdlf_status write_random(sdlf_plan *plan, const char *input, int64_t classes, uint64_t seed)
 {
     sdlf_binding binding;

@@ -23,7 +23,7 @@ typedef struct side {
     sdlf_shape shape;
 } side;
 
-/* The first output that is no loss; NULL: that of the last layer. */
+/* The first output that is not a loss; NULL: that of the last layer. */
 static const char *output_of(const sdlf_model *model)
 {
     for (int i = 0; i < sdlf_model_output_count(model); i++)
@@ -93,7 +93,7 @@ sdlf_status agreement_measure(agreement *a, sdlf_model *before, sdlf_model *afte
     int64_t samples = data->samples.shape.dim[0];
     if (samples > most) samples = most;
     int64_t batch = samples < BATCH ? samples : BATCH;
-    samples -= samples % batch; /* as many where a batch has one, for which memory may be the reason */
+    samples -= samples % batch; /* unchanged for a batch of one, which limited memory may require */
     *a = (agreement){.samples = 0};
     sdlf_dataset_normalize_for(data, before);
     sdlf_status status = open_side(&sides[0], before, data, calculator, batch);

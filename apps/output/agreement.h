@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How much two networks agree on the samples of a data set: the outputs of one that has been changed, and of what it
- * was before. */
+/* How far two networks agree on the samples of a data set: a network before and after a
+ * change. */
 #ifndef SDLF_APPS_OUTPUT_AGREEMENT_H
 #define SDLF_APPS_OUTPUT_AGREEMENT_H
 
@@ -12,13 +12,13 @@
 
 typedef struct agreement {
     int64_t samples, same; /* same: the largest score is of the same class */
-    bool classes, labels;  /* outputs are scores of classes; and the data say which is right */
+    bool classes, labels;  /* outputs are class scores; the data are labelled */
     int64_t right_before, right_after;
-    double squared, squared_before; /* of the difference, and of the output before, summed */
+    double squared, squared_before; /* summed squares of the difference, and of the output before */
 } agreement;
 
-/* Run both on `most` samples at most, normalised as `before` says or, where it does not, as the data are; the first
- * output of each is compared. Shows how far it is; an interrupt ends it early. */
+/* Run both on at most `most` samples, normalised as `before` specifies or, if it does not, as the data are; the first
+ * output of each is compared. Shows progress; an interrupt ends it early. */
 sdlf_status agreement_measure(agreement *a, sdlf_model *before, sdlf_model *after, sdlf_dataset *data,
                               sdlf_calculator *calculator, int64_t most);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which algorithm computes what. */
+/* The chosen algorithms of a plan. */
 #include "apps/output/algorithms.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which algorithm computes what, for operations whose calculator has several: a table, and JSON. */
+/* The chosen algorithms of operations whose calculator has several, as a table and as JSON. */
 #ifndef SDLF_APPS_OUTPUT_ALGORITHMS_H
 #define SDLF_APPS_OUTPUT_ALGORITHMS_H
 
@@ -8,7 +8,7 @@
 #include "apps/output/json.h"
 #include "apps/output/terminal.h"
 
-/* With the times of a plan that was timed; nothing where no calculator has a choice. */
+/* Print them, with times if the plan was timed; nothing if no calculator has a choice. */
 void algorithms_print(const terminal *out, const sdlf_plan *plan);
 
 /* [{"layer", "operation", "calculator", "algorithm", "seconds"}] */

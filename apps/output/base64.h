@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes as text (RFC 4648), as a page holds its pictures. */
+/* Base64 (RFC 4648), for the inline images of a page. */
 #ifndef SDLF_APPS_OUTPUT_BASE64_H
 #define SDLF_APPS_OUTPUT_BASE64_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How well each class is told from the others. */
+/* How well each class is distinguished. */
 #include "apps/output/classes.h"
 
 #include <inttypes.h>
@@ -10,10 +10,10 @@
 
 typedef struct class_figures {
     int64_t count;    /* samples of this class */
-    int64_t called;   /* samples taken for this class */
+    int64_t called;   /* samples predicted as this class */
     int64_t correct;  /* both */
-    int mistaken_for; /* the class that samples of this one are taken for most often, other than itself; -1: none */
-    double precision, recall; /* NaN where nothing was counted */
+    int mistaken_for; /* the class that samples of this one are most often mistaken for, other than itself; -1: none */
+    double precision, recall; /* NaN if nothing was counted */
 } class_figures;
 
 static int64_t cell(const sdlf_evaluation *e, int truth, int predicted)

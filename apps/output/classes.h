@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How well each class is told from the others: a table of precision and recall, and the confusion matrix. */
+/* How well each class is distinguished: a table of precision and recall, and the confusion matrix. */
 #ifndef SDLF_APPS_OUTPUT_CLASSES_H
 #define SDLF_APPS_OUTPUT_CLASSES_H
 
@@ -9,8 +9,8 @@
 #include "apps/output/json.h"
 #include "apps/output/terminal.h"
 
-/* One row a class: samples of it, precision (of what was called so, how much was), recall (of what was so, how much was
- * called so), and what it is most often taken for. */
+/* One row a class: its samples, precision (the correct share of its predictions), recall (the correctly predicted share
+ * of its samples), and the class that it is most often mistaken for. */
 void classes_print(const terminal *out, const sdlf_evaluation *evaluation, const labels *names);
 
 /* Rows are the true classes, columns the predicted ones. */

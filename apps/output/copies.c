@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The copies between memories that a step of a plan makes. */
+/* The copies between memories in one step of a plan. */
 #include "apps/output/copies.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The copies between memories that a step of a plan makes: where, of what, how many bytes and how long. No calculator
- * computes them, and no layer counts them. */
+/* The copies between memories in one step of a plan: their place, contents, bytes and time. No calculator computes
+ * them, and no layer includes them. */
 #ifndef SDLF_APPS_OUTPUT_COPIES_H
 #define SDLF_APPS_OUTPUT_COPIES_H
 
@@ -17,7 +17,7 @@ typedef struct copies_sum {
 
 copies_sum copies_of(const sdlf_plan *plan);
 
-/* A table of all of them, with their times if the plan was timed; nothing where there are none. */
+/* A table of all of them, with their times if the plan was timed; nothing if there are none. */
 void copies_print(const terminal *out, const sdlf_plan *plan, bool timed);
 
 /* {"count", "bytes", "seconds" (null if not timed), "list": [{"phase", "layer", "content", "operation", "bytes",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What an evaluation comes to. See evaluation.h. */
+/* The results of an evaluation. See evaluation.h. */
 #include "apps/output/evaluation.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 #include "apps/output/number.h"
 #include "apps/output/table.h"
 
-/* What one target comes to; NaN where nothing was counted. */
+/* The figures of one target; NaN if nothing was counted. */
 typedef struct target_figures {
     double mae, rmse, r2;         /* 1 - (sum of squared differences) / (that of the mean) */
     double precision, recall, f1; /* of bce_with_logits */

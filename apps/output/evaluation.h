@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What an evaluation comes to, whatever the loss: classes, labels of which several may hold, or numbers. */
+/* The results of an evaluation for any loss: classes, multi-label targets, or values. */
 #ifndef SDLF_APPS_OUTPUT_EVALUATION_H
 #define SDLF_APPS_OUTPUT_EVALUATION_H
 
@@ -16,7 +16,7 @@ void evaluation_print(const terminal *out, const sdlf_evaluation *evaluation, co
 /* "98.90%  9,890 of 10,000 right  loss 0.0312", or "RMSE 0.0312  MAE 0.0201  loss 0.0010", and a line end. */
 void evaluation_print_line(const sdlf_evaluation *evaluation);
 
-/* Of classes as classes_json; else {"loss_name", "rmse", "mae" or "accuracy", "f1", "correct", "samples", "loss",
+/* For classes as classes_json; else {"loss_name", "rmse", "mae" or "accuracy", "f1", "correct", "samples", "loss",
  * "seconds", "targets": [{"target", "name", ...}, ...]}. */
 json_t *evaluation_json(const sdlf_evaluation *evaluation, const labels *names);
 

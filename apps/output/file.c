@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The file that a long run will write at its end. */
+/* The file that a long run writes at its end. */
 #include "apps/output/file.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 #include "apps/system/memory.h"
 #include "apps/system/pipe.h"
 
-/* The folder that a path lies in; the caller's to free. */
+/* The folder of a path; the caller frees it. */
 static char *folder_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -25,10 +25,10 @@ static char *folder_of(const char *path)
     return folder;
 }
 
-/* The folder of a file of that name: where it is a link, what that leads to is replaced, or made. */
+/* The folder in which a file of that name is written: a link is followed, and its target replaced or created. */
 static char *folder_behind(const char *path)
 {
-    enum { LINKS_MOST = 40 /* as many as Linux follows */ };
+    enum { LINKS_MOST = 40 /* the limit of Linux */ };
     char *at = memory_copy_text(path);
     char target[4096];
     for (int links = 0; links < LINKS_MOST; links++) {
@@ -77,8 +77,8 @@ sdlf_status output_file_check_weights(const char *path)
         size_t end = strlen(others[i]);
         if (length <= end || strcmp(path + length - end, others[i]) != 0) continue;
         return sdlf_fail(SDLF_ERROR_ARGUMENT,
-                         "'%s' does not look like weights, and a safetensors file would be written; 'sdlf export' "
-                         "makes ONNX or C of one",
+                         "'%s' does not look like weights, but a safetensors file would be written; 'sdlf export' "
+                         "converts one to ONNX or C",
                          path);
     }
     return output_file_check(path);
@@ -90,7 +90,7 @@ sdlf_status output_file_write(const char *path, bool (*print)(FILE *file, const 
     bool opened = memory_text_open(&text), printed = opened && print(text.file, subject);
     bool whole = opened && memory_text_close(&text) && printed;
     sdlf_status status = SDLF_OK;
-    fflush(stdout); /* what was printed comes first */
+    fflush(stdout); /* earlier output comes first */
     if (!whole)
         status = sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory for what it will hold", path);
     else
@@ -109,7 +109,7 @@ sdlf_status output_file_check_space(const char *path, int64_t bytes)
     if (known != 0) return SDLF_OK;
     double free_bytes = (double)at.f_bavail * (double)at.f_frsize;
     if (free_bytes >= (double)bytes) return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_IO, "%s: %s will be written and %s are free there", path, number_bytes(bytes).text,
+    return sdlf_fail(SDLF_ERROR_IO, "%s: %s will be written, but %s are free there", path, number_bytes(bytes).text,
                      number_scaled(free_bytes, "B").text);
 }
 

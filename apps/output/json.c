@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* JSON that programs read. */
+/* JSON output for programs. */
 #include "apps/output/json.h"
 
 #include <math.h>
@@ -66,7 +66,7 @@ bool json_print(json_t *value, FILE *file)
 sdlf_status json_print_result(json_t *value)
 {
     bool printed = json_print(value, stdout);
-    if (printed || interrupt_signal() == SIGPIPE) return SDLF_OK; /* that nobody reads it is the exit code's to say */
+    if (printed || interrupt_signal() == SIGPIPE) return SDLF_OK; /* the exit code reports a closed pipe */
     return sdlf_fail(SDLF_ERROR_IO, "the output could not be written");
 }
 

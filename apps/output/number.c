@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers as people read them. */
+/* Human-readable numbers. */
 #include "apps/output/number.h"
 
 #include <inttypes.h>
@@ -10,7 +10,7 @@
 
 static const number_text unknown = {"-"};
 
-/* The same digits with a comma before every third one left of the decimal point. */
+/* Inserts thousands separators left of the decimal point. */
 static number_text separated(const char *digits)
 {
     number_text result = {""};
@@ -38,7 +38,7 @@ number_text number_fixed(double value, int decimals)
     return separated(digits);
 }
 
-/* Three significant digits of a value below 1000. */
+/* The decimals for three significant digits of a value below 1000. */
 static int decimals_of(double value)
 {
     if (value < 9.995) return 2;
@@ -71,7 +71,7 @@ number_text number_bytes(int64_t bytes)
     return number_scaled((double)bytes, "B");
 }
 
-/* Minutes and seconds, with hours where there are any. */
+/* Minutes and seconds, with hours if there are any. */
 static number_text clock_text(int64_t seconds, const char *minutes_unit, const char *hours_unit)
 {
     number_text result;

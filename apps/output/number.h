@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers as people read them. Every function returns a small value that holds its text. */
+/* Human-readable numbers. Every function returns a small value that holds its text. */
 #ifndef SDLF_APPS_OUTPUT_NUMBER_H
 #define SDLF_APPS_OUTPUT_NUMBER_H
 
@@ -24,13 +24,13 @@ number_text number_duration(double seconds);
 /* A duration on a clock, rounded to seconds: "0:05", "1:02:05". NaN is "-:--". */
 number_text number_clock(double seconds);
 
-/* A part of one: number_percent(0.9312, 1) is "93.1%". Never rounds up to 100% what is below it. NaN is "-". */
+/* A fraction of one: number_percent(0.9312, 1) is "93.1%". A value below 100% never rounds up to it. NaN is "-". */
 number_text number_percent(double part, int decimals);
 
 /* Three digits, of a ratio or a rate: "0.048", "1.46", "54.1", "1,203". NaN is "-". */
 number_text number_three(double value);
 
-/* A loss with that many decimals; one of a million or more, as when training runs away, as 3.92e+18. */
+/* A loss with that many decimals; one of a million or more, as when training diverges, as 3.92e+18. */
 number_text number_loss(double loss, int decimals);
 
 /* printf("%.*f") with thousands separators: "1,234.56". NaN is "-". */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Words for a shell. */
+/* Shell quoting. */
 #include "apps/output/quote.h"
 
 #include <stdbool.h>
@@ -7,7 +7,7 @@
 
 #include "apps/system/memory.h"
 
-/* Letters, digits, and all of UTF-8 beyond ASCII: nothing that a shell takes for more than itself. */
+/* True for letters, digits, and all of UTF-8 beyond ASCII: characters without special meaning in a shell. */
 static bool is_plain(char c)
 {
     bool letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
@@ -23,7 +23,7 @@ char *quote_word(const char *word)
     *to++ = '\'';
     for (const char *at = word; *at; at++) {
         if (*at == '\'') {
-            memcpy(to, "'\\''", 4); /* end the quotes, a quote by itself, begin them anew */
+            memcpy(to, "'\\''", 4); /* close the quotes, an escaped quote, reopen them */
             to += 4;
         } else {
             *to++ = *at;

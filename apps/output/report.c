@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The lines that begin a command's output. */
+/* The first lines of a command's output. */
 #include "apps/output/report.h"
 
 #include <limits.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The lines that begin a command's output: what runs, on what data, which network.
+/* The first lines of a command's output: the calculators, the data and the network.
  *
  *     sdlf 0.2.0  cpu: 2 threads, avx512, gemm oneDNN 2.6; release build
  *     data   digits (procedural, seed 1)  60,000 train  10,000 test  1x28x28
@@ -12,16 +12,16 @@
 
 #include "apps/output/terminal.h"
 
-/* calculators: each is described once; NULL and repeated ones are passed over. */
+/* calculators: each is described once; NULL and repeated ones are skipped. */
 void report_header(const terminal *out, sdlf_calculator *const *calculators, int count);
 
 /* Either data set may be NULL. */
 void report_data(const terminal *out, const sdlf_dataset *train, const sdlf_dataset *test);
 
-/* A network, the plan that runs it, and what is known of that. */
+/* A network, the plan that runs it, and the plan's properties. */
 typedef struct report_subject {
     sdlf_model *model;
-    const sdlf_plan *plan; /* NULL: nothing is said of FLOPs and memory */
+    const sdlf_plan *plan; /* NULL: FLOPs and memory are omitted */
     sdlf_mode mode;        /* the plan's */
     int64_t batch;         /* the plan's */
     int64_t memory;        /* bytes */
@@ -32,16 +32,16 @@ void report_network(const terminal *out, const report_subject *subject);
 /* A label of the left margin, in bold where there is colour: "data   ". */
 void report_label(const terminal *out, const char *label);
 
-/* Words that begin `at` columns from the left, wrapped at a terminal's width; in a file one line. */
+/* Text that begins `at` columns from the left, wrapped at a terminal's width; one line in a file. */
 void report_wrapped(const terminal *out, const char *text, int at);
 
-/* What the columns above mean, in faint letters where there is colour, wrapped at 100 columns at the most. */
+/* A note on the columns above, dimmed where there is colour, wrapped at 100 columns at most. */
 void report_note(const terminal *out, const char *text);
 
-/* FLOPs and least bytes of a run of the whole plan, both passes. */
+/* FLOPs and minimum bytes of a run of the whole plan, both passes. */
 sdlf_cost report_plan_cost(const sdlf_plan *plan);
 
-/* The CUDA compiler, where there is a calculator that it has built; else NULL. */
+/* The CUDA compiler, if a calculator was built with it; else NULL. */
 const char *report_cuda(void);
 
 /* "release build", "debug build with sanitizers". */

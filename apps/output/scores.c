@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a network says of classes. */
+/* Class scores as probabilities. */
 #include "apps/output/scores.h"
 
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a network says of classes, as probabilities. */
+/* Class scores as probabilities. */
 #ifndef SDLF_APPS_OUTPUT_SCORES_H
 #define SDLF_APPS_OUTPUT_SCORES_H
 
@@ -7,11 +7,11 @@
 
 #include <sdlf/status.h>
 
-/* Are these scores that can be put in order? Minus infinity is one, of a class that is out of the question, except for all
- * of them. Errors: SDLF_ERROR_NUMERIC, with how many of the outputs are not finite. */
+/* Check that scores can be ordered. Minus infinity is valid, for a class that is ruled out, unless all scores are. Errors:
+ * SDLF_ERROR_NUMERIC, with the number of outputs that are not finite. */
 sdlf_status scores_check(const double *score, int64_t count);
 
-/* Scores become probabilities: they stay what they are where they are some already, else become their softmax. */
+/* Convert scores to probabilities: unchanged if they already are probabilities, else their softmax. */
 void scores_to_probabilities(double *score, int64_t count);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A line that says what is at work. */
+/* A line about current work. */
 #include "apps/output/status_line.h"
 
 #include <stdarg.h>

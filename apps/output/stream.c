@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A file that the library writes by its name, where that may be standard output or a pipe. */
+/* A file that the library writes by name, where the name may be standard output or a pipe. */
 #include "apps/output/stream.h"
 
 #include <dirent.h>
@@ -54,12 +54,12 @@ static sdlf_status send(const output_stream *s)
     return status;
 }
 
-/* With what the library has put beside the file, too: weights of a large model. */
+/* Also removes files that the library wrote beside it, such as the weights of a large model. */
 static void remove_folder(const char *folder)
 {
     DIR *entries = opendir(folder);
     for (struct dirent *entry; entries != NULL && (entry = readdir(entries)) != NULL;)
-        unlinkat(dirfd(entries), entry->d_name, 0); /* . and .. are no files, and stay */
+        unlinkat(dirfd(entries), entry->d_name, 0); /* fails for . and .., which are skipped */
     if (entries != NULL) closedir(entries);
     rmdir(folder);
 }
@@ -67,7 +67,7 @@ static void remove_folder(const char *folder)
 sdlf_status output_stream_close(output_stream *s, sdlf_status status)
 {
     if (!s->folder) return status;
-    fflush(stdout); /* what was printed comes first */
+    fflush(stdout); /* earlier output comes first */
     if (status == SDLF_OK) status = send(s);
     remove_folder(s->folder);
     free(s->staged);

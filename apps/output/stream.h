@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: MIT */
-/* A file that the library writes by its name, where that may be standard output, "-", or a pipe.
+/* A file that the library writes by name, where the name may be standard output, "-", or a pipe.
  *
- * Those cannot take the library's file under another name, nor wait for it to be whole: it is written to a folder for
- * temporary files, and what it holds is sent on. Anything else is written where it belongs. */
+ * A stream cannot be written under a temporary name and renamed when complete: the library writes to a file in the
+ * temporary folder, and its contents are then sent on. Any other target is written in place. */
 #ifndef SDLF_APPS_OUTPUT_STREAM_H
 #define SDLF_APPS_OUTPUT_STREAM_H
 
 #include <sdlf/status.h>
 
 typedef struct output_stream {
-    const char *path; /* what the library is to write */
+    const char *path; /* the path for the library to write */
     const char *target;
     char *folder, *staged; /* NULL: it is the target itself */
 } output_stream;
 
-/* Can something be written there? Errors: those of output_file_check. */
+/* Check that the target can be written. Errors: those of output_file_check. */
 sdlf_status output_stream_check(const char *target);
 
 /* Begin; `target` is borrowed. Whatever the status, end with output_stream_close. */

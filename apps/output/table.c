@@ -10,7 +10,7 @@
 #include "apps/output/wrap.h"
 #include "apps/system/memory.h"
 
-enum { MAX_COLUMNS = 260, GAP = 2, LEAST = 24 /* of a column that gives way */ };
+enum { MAX_COLUMNS = 260, GAP = 2, LEAST = 24 /* of a column that is narrowed */ };
 
 struct table {
     char *headings; /* one allocation; heading[i] point into it */
@@ -19,7 +19,7 @@ struct table {
     int columns;
     char **cell;
     int cells, capacity;
-    int rule; /* the row that a line stands before; -1: none */
+    int rule; /* the row below the line; -1: none */
 };
 
 table *table_create(const char *headings)
@@ -68,7 +68,7 @@ void table_rule(table *t)
     t->rule = t->cells / t->columns;
 }
 
-/* Columns that a column needs; 0: it is empty and left out. */
+/* The width that a column needs; 0: it is empty and left out. */
 static int width_of(const table *t, int column)
 {
     int width = 0;
@@ -80,7 +80,7 @@ static int width_of(const table *t, int column)
     return width > 0 && heading > width ? heading : width;
 }
 
-/* What all columns take, those of words at most `most` each. */
+/* The total width of all columns, with text columns limited to `most`. */
 static int total_of(const table *t, const int *width, int most)
 {
     int total = -GAP;
@@ -91,7 +91,7 @@ static int total_of(const table *t, const int *width, int most)
     return total;
 }
 
-/* Remarks stand behind everything else, in a column without a heading: where that is too much for a terminal, below
+/* Remarks come last, in a column without a heading. Returns whether they are too wide for the terminal and go below
  * their row. */
 static bool remarks_go_below(const table *t, const terminal *out, int *width, int indent)
 {
@@ -102,8 +102,8 @@ static bool remarks_go_below(const table *t, const terminal *out, int *width, in
     return below;
 }
 
-/* On a terminal that is too narrow, spare columns go, the last ones first, and then the widest columns of words give
- * way. Returns what all take. */
+/* On a terminal that is too narrow, drops optional columns, the last ones first, then narrows the widest text columns.
+ * Returns the total width. */
 static int fit(const table *t, const terminal *out, int *width, int indent)
 {
     for (int c = t->columns - 1; c >= 0 && out->interactive; c--) {
@@ -121,7 +121,7 @@ static int fit(const table *t, const terminal *out, int *width, int indent)
     return total;
 }
 
-/* The byte at which that column of UTF-8 text begins. */
+/* The byte offset of a column of UTF-8 text. */
 static int byte_of(const char *text, int column)
 {
     int at = 0;
@@ -132,17 +132,17 @@ static int byte_of(const char *text, int column)
     return at;
 }
 
-/* A text that is wider than that many columns, `width` being more than three, has dots in its middle. */
+/* Prints text; if wider than `width` columns (more than three), it is cut with dots in the middle. */
 static void print_cell(FILE *file, const char *text, int width)
 {
-    int columns = terminal_columns(text), head = (width - 3) / 3; /* of long names the ends differ */
+    int columns = terminal_columns(text), head = (width - 3) / 3; /* long names differ at their ends */
     if (columns <= width || strchr(text, '\033') != NULL)
         fputs(text, file);
     else
         fprintf(file, "%.*s...%s", byte_of(text, head), text, text + byte_of(text, columns - (width - 3 - head)));
 }
 
-/* One line; trailing blanks are not written. */
+/* Prints one line; trailing spaces are not written. */
 static void print_line(const table *t, FILE *file, const char *const *text, const int *width, int indent)
 {
     int blanks = indent;

@@ -13,20 +13,20 @@
 
 typedef struct table table;
 
-/* Headings separated by '|'; one that begins with '>' stands over a column of numbers, which is set to the right, and
- * one that begins with '-' (or "->") over one that can be spared. Ends the program when memory is out. */
+/* Headings are separated by '|'; one that begins with '>' marks a numeric column, which is aligned to the right, and
+ * one that begins with '-' (or "->") an optional column. Ends the program when memory runs out. */
 table *table_create(const char *headings);
 void table_free(table *table);
 
 /* The next cell, row by row. */
 void table_cell(table *table, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* The rows after this are set off by a line from those before. */
+/* Separate the rows after this from those before by a line. */
 void table_rule(table *table);
 
-/* A column whose every cell is empty is left out. `indent` spaces stand before each line. Where lines are wider than a
- * terminal, the texts of a last column without a heading go below their rows, columns that can be spared are left out,
- * the last ones first, and texts of the widest columns, except for numbers, are cut in the middle; a file has all. */
+/* A column whose cells are all empty is left out. Each line is indented by `indent` spaces. If lines are wider than a
+ * terminal, the texts of a last column without a heading go below their rows, optional columns are left out, the last
+ * ones first, and texts of the widest columns, except for numbers, are cut in the middle; a file gets everything. */
 void table_print(const table *table, const terminal *out, int indent);
 
 #endif

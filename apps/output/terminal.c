@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where text goes. */
+/* An output and its capabilities. */
 #include "apps/output/terminal.h"
 
 #include <locale.h>
@@ -18,7 +18,7 @@ void terminal_measure(terminal *out)
     if (ioctl(fileno(out->file), TIOCGWINSZ, &size) == 0 && size.ws_col > 0) out->width = size.ws_col;
 }
 
-/* Does the user's locale write UTF-8? The program itself stays in the "C" locale, so that numbers read the same. */
+/* True if the user's locale uses UTF-8. The program itself stays in the "C" locale, so that numbers look the same. */
 static bool locale_is_utf8(void)
 {
     locale_t user = newlocale(LC_CTYPE_MASK, "", (locale_t)0);
@@ -71,7 +71,7 @@ void terminal_clean(char *text)
     for (; *text; text++) {
         bool second = (unsigned char)text[0] == 0xC2 && (unsigned char)text[1] >= 0x80 && (unsigned char)text[1] < 0xA0;
         if ((unsigned char)*text < ' ' || *text == 0x7f || second) *text = '?';
-        if (second) *++text = '?'; /* U+0080 to U+009F, of which U+009B begins what ESC [ does */
+        if (second) *++text = '?'; /* U+0080 to U+009F; U+009B is equivalent to ESC [ */
     }
 }
 
@@ -83,7 +83,7 @@ void terminal_print_name(FILE *file, const char *name)
     free(shown);
 }
 
-/* One line, and no more than text, whatever stands in it: names in files are anybody's. */
+/* Prints one line of plain text without control characters: names in files are untrusted. */
 static void say(const char *command, terminal_style style, const char *kind, const char *format, va_list values)
 {
     terminal out = terminal_of(stderr);

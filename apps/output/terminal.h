@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where text goes: is it a terminal, how wide, may it have colour, does it show UTF-8? */
+/* An output and its capabilities: whether it is a terminal, its width, colour and UTF-8. */
 #ifndef SDLF_APPS_OUTPUT_TERMINAL_H
 #define SDLF_APPS_OUTPUT_TERMINAL_H
 
@@ -14,10 +14,10 @@ typedef struct terminal {
     int width;        /* columns; 80 where unknown */
 } terminal;
 
-/* Look at `file` (borrowed). */
+/* Inspect `file` (borrowed). */
 terminal terminal_of(FILE *file);
 
-/* The width may change while we run. */
+/* Measure the width again: it may change during a run. */
 void terminal_measure(terminal *out);
 
 typedef enum terminal_style {
@@ -32,18 +32,18 @@ typedef enum terminal_style {
 /* The escape sequence that begins a style (TERMINAL_PLAIN ends them all), or "" where there is no colour. */
 const char *terminal_escape(const terminal *out, terminal_style style);
 
-/* Columns that UTF-8 text takes: one a code point, escape sequences none. */
+/* The columns of UTF-8 text: one per code point, none for escape sequences. */
 int terminal_columns(const char *text);
 
-/* Control characters, which would steer the terminal, become '?': for names and labels, which may come from anybody's
- * file. */
+/* Replace control characters, which would control the terminal, by '?': for names and labels, which may come from
+ * untrusted files. */
 void terminal_clean(char *text);
 
-/* The name of a file, cleaned, as a line. */
+/* Print the name of a file, cleaned, as a line. */
 void terminal_print_name(FILE *file, const char *name);
 
-/* "sdlf COMMAND: error: ..." on standard error, cleaned, after ending a progress line that may stand there. `command`
- * may be NULL. */
+/* Print "sdlf COMMAND: error: ..." on standard error, cleaned, after ending any progress line there. `command` may be
+ * NULL. */
 void terminal_error(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 void terminal_warning(const char *command, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -11,7 +11,7 @@
 #include "apps/output/report.h"
 #include "apps/system/memory.h"
 
-enum { NAMES = 6 }; /* told one by one */
+enum { NAMES = 6 }; /* listed one by one */
 
 static bool is_statistic(const sdlf_parameter *parameter)
 {
@@ -48,7 +48,7 @@ int64_t trainable_total(sdlf_model *model)
     return total;
 }
 
-/* A name from a file, without what a terminal would obey. */
+/* Prints a name from a file, without control characters. */
 static void put_name(FILE *file, const char *name)
 {
     for (; *name != '\0'; name++) fputc((unsigned char)*name < ' ' || *name == 127 ? '?' : *name, file);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Text broken into lines at blanks. */
+/* Text wrapped at spaces. */
 #include "apps/output/wrap.h"
 
 #include <stdbool.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Text broken into lines at blanks. */
+/* Text wrapped at spaces. */
 #ifndef SDLF_APPS_OUTPUT_WRAP_H
 #define SDLF_APPS_OUTPUT_WRAP_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Text inside XML. */
+/* Text in XML. */
 #include "apps/output/xml.h"
 
 #include <stdbool.h>

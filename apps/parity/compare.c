@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How far apart are two tensors? */
+/* The difference between two tensors. */
 #include "apps/parity/compare.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf parity: do two calculators compute the same? */
+/* sdlf parity: compares the results of two calculators. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,26 +35,26 @@ static const argument parity_arguments[] = {
     {"a", ARGUMENT_TEXT, offsetof(settings, side[0]), "CALC[:MATH]", .fallback = "reference",
      .help = "one calculator, with a math mode where it has a choice: cuda:tf32"},
     {"b", ARGUMENT_TEXT, offsetof(settings, side[1]), "CALC[:MATH]", .fallback = "cpu",
-     .help = "the other; the same one in another mode, too"},
+     .help = "the other, or the same one in another mode"},
     {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME", .standard = ARGUMENT_STANDARD_INPUT,
      .help = "a network from the list below, FILE.json or FILE.onnx (default: simple_cnn)"},
     {"weights", ARGUMENT_TEXT, offsetof(settings, weights), "FILE", .standard = ARGUMENT_STANDARD_INPUT,
-     .help = "parameters, and the network that they bring unless --net names one"},
+     .help = "the parameters, and the network unless --net names one"},
     {"data", ARGUMENT_TEXT, offsetof(settings, data), "SET",
-     .help = "what it is computed on; random: any shape (default: digits where they fit, else random)"},
+     .help = "input data; random: any shape (default: digits if they fit, else random)"},
     {"batch", ARGUMENT_INT, offsetof(settings, batch), "N", .minimum = 1, .maximum = 1000000, .fallback = "16",
      .help = "samples"},
     {"mode", ARGUMENT_CHOICE, offsetof(settings, mode), "MODE", .choices = mode_names,
      .help = "only outputs, or gradients too; default: train, but infer with float64"},
     {"dtype", ARGUMENT_CHOICE, offsetof(settings, dtype), "TYPE", .choices = dtype_names, .fallback = "float32",
-     .help = "what is computed in"},
+     .help = "floating-point type"},
     {"own-activations", ARGUMENT_FLAG, offsetof(settings, own_activations),
      .help = "let b's backward pass start from its own activations instead of a's"},
     {"tolerance", ARGUMENT_FLOAT, offsetof(settings, tolerance), "X", .minimum = 0, .maximum = 1e9,
      .help = "largest error, as a share of a tensor's largest magnitude (default: 2e-5; with tf32 or fp16 1e-2, with "
              "bf16 8e-2; with float64 1e-10)"},
     {"seed", ARGUMENT_INT, offsetof(settings, seed), "N", .minimum = 1, .maximum = 9e18, .fallback = "1",
-     .help = "of the first weights, of dropout and of random samples"},
+     .help = "seed of initial weights, dropout and random samples"},
     {.name = "Calculators", .type = ARGUMENT_HEADING},
     {"threads", ARGUMENT_INT, offsetof(settings, threads), "N", .minimum = 1, .maximum = 1024,
      .help = "threads of the cpu calculator (default: all)"},
@@ -109,7 +109,7 @@ static sdlf_status open_model(const session *s, sdlf_model **model)
     return network_open(model, net ? net : "simple_cnn", (uint64_t)s->set.seed, &s->set.dimensions);
 }
 
-/* Pictures of digits where the network takes them. */
+/* Opens images of digits if the network takes them. */
 static sdlf_status open_data(session *s)
 {
     const char *name = s->set.data;
@@ -171,7 +171,7 @@ static sdlf_status compare(session *s)
         .own_activations = set->own_activations,
     };
     if (s->options.own_activations && s->options.mode == SDLF_INFER)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--own-activations is about the backward pass, and %s",
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--own-activations is for the backward pass, but %s",
                          s->mode_given ? "--mode infer has none"
                                        : "float64 compares none unless --mode train asks for it");
     status = check_memory(s);
@@ -210,9 +210,9 @@ static int run(int count, char **words)
     const command_usage usage = {
         .command = "parity",
         .synopsis = "[options]",
-        .text = "Compute one network with two calculators, or with two math modes of one, on the same samples: every "
-                "layer's output, the gradients by it, the gradients of every parameter. The first layer that leaves "
-                "its tolerance is named. Exit code: 0 where they agree, 3 where they differ.",
+        .text = "Compute one network with two calculators, or with two math modes of one, on the same samples: compare "
+                "every layer's output, its gradient, and the gradients of every parameter. The first layer outside its "
+                "tolerance is named. Exit code: 0 if they agree, 3 if they differ.",
         .parts = parts,
         .epilogue = network_print_list,
         .examples = "  sdlf parity\n"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What sdlf parity found, as a table and as JSON. */
+/* The results of sdlf parity, as a table and as JSON. */
 #include "apps/parity/report.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 #include "apps/output/report.h"
 #include "apps/output/table.h"
 
-/* Nothing where there is no such tensor. */
+/* An empty cell if there is no such tensor. */
 static void cell_error(table *t, double error)
 {
     if (error < 0) {
@@ -21,7 +21,7 @@ static void cell_error(table *t, double error)
     }
 }
 
-/* The largest of an entry's kind in one layer, with its mean; -1 where there is none. */
+/* The largest error of an entry's kind in one layer, with its mean; -1 if there is none. */
 typedef struct worst {
     double largest, mean;
 } worst;
@@ -72,7 +72,7 @@ static void print_what(const parity_entry *e)
 {
     switch (e->kind) {
     case PARITY_OUTPUT: printf("the output of %s", e->layer); break;
-    case PARITY_GRADIENT: printf("the gradient by the output of %s", e->layer); break;
+    case PARITY_GRADIENT: printf("the output gradient of %s", e->layer); break;
     case PARITY_PARAMETER: printf("the gradient of %s", e->parameter); break;
     case PARITY_STATISTIC: printf("%s", e->parameter); break;
     case PARITY_KINDS: break;
@@ -104,8 +104,8 @@ void parity_print(const terminal *out, const parity_report *p)
     print_layers(out, r);
     putchar('\n');
     report_note(
-        out, "output, gradient by it, gradients of its parameters: the largest error of an element, and the mean, as "
-             "shares of the largest magnitude in the tensor");
+        out, "output, output gradient, parameter gradients: the largest error of an element, and the mean, as shares "
+             "of the largest magnitude in the tensor");
     if (r->first < 0) {
         report_label(out, "agree");
         if (!largest) {

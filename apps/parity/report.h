@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What sdlf parity found, and how it is shown. */
+/* The results of sdlf parity, and their output. */
 #ifndef SDLF_APPS_PARITY_REPORT_H
 #define SDLF_APPS_PARITY_REPORT_H
 

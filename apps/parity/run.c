@@ -33,7 +33,7 @@ static bool goes_on(sdlf_status status)
 
 /* ---- tensors ---- */
 
-/* A copy of what a binding holds; the caller's to free. */
+/* Copies the contents of a binding; the caller frees the copy. */
 static sdlf_status fetch(const sdlf_binding *binding, void **values)
 {
     int64_t bytes = sdlf_tensor_bytes(&binding->tensor);
@@ -67,7 +67,7 @@ static void add_entry(comparing *c, parity_entry entry)
     r->entry[r->count++] = entry;
 }
 
-/* Compare what two bindings hold; `entry` says what that is, and its error's scale is the least there may be. */
+/* Compares the contents of two bindings; `entry` describes them, and its error's scale is the least scale. */
 static sdlf_status compare(comparing *c, const sdlf_binding *pair, parity_entry entry)
 {
     void *values[2] = {NULL};
@@ -100,18 +100,18 @@ static const sdlf_layer_class *layer_class(const comparing *c, int index)
     return sdlf_layer_class_find("softmax_cross_entropy");
 }
 
-/* The layer's output, or the gradient by it, on both sides. False: there is none, or no floating one. */
+/* Finds the layer's output, or its gradient, on both sides. False: there is none, or it is not floating-point. */
 static bool find_pair(const comparing *c, int index, bool gradient, sdlf_binding *pair)
 {
     if (layer_class(c, index)->maximum_inputs == 0) return false; /* an input */
-    if (gradient && layer_class(c, index)->is_loss) return false; /* that is 1 */
+    if (gradient && layer_class(c, index)->is_loss) return false; /* it is 1 */
     for (int side = 0; side < 2; side++) {
         if (sdlf_plan_activation(c->plan[side], layer_name(c, index), gradient, &pair[side]) != SDLF_OK) return false;
     }
     return sdlf_dtype_is_float(pair[0].tensor.dtype);
 }
 
-/* A loss near zero is the difference of larger numbers: its scale is no less than 1. */
+/* A loss near zero is the difference of larger numbers: its scale is at least 1. */
 static sdlf_status compare_outputs(comparing *c)
 {
     sdlf_status status = SDLF_OK;
@@ -143,7 +143,7 @@ static sdlf_status share_activations(comparing *c)
     return status;
 }
 
-/* The parameters of layer `index`: gradients, or what the forward pass keeps in them. */
+/* Compares the parameters of layer `index`: gradients, or statistics that the forward pass stores. */
 static sdlf_status compare_parameters(comparing *c, int index, parity_kind kind, double least_scale)
 {
     sdlf_model *const *model = c->options->model;
@@ -168,8 +168,8 @@ static sdlf_status compare_parameters(comparing *c, int index, parity_kind kind,
     return status;
 }
 
-/* A parameter's gradient is a sum over the gradient by its layer's output, and cannot be exacter than that: the bias of
- * a convolution that batch normalisation follows has none but rounding. Its scale is no less. */
+/* A parameter's gradient is a sum over its layer's output gradient, and cannot be more exact: that of a convolution's
+ * bias before batch normalisation is only rounding. So its scale is at least the output gradient's. */
 static sdlf_status compare_gradients(comparing *c)
 {
     sdlf_status status = SDLF_OK;

@@ -2,13 +2,13 @@
 /* One network on two calculators, tensor by tensor.
  *
  * Both sides run unfused, with every activation kept: the forward pass, then, for a training plan, the backward pass.
- * Side b's backward pass starts from side a's activations. A value next to a kink, which rounding puts on one side of
- * it here and on the other there, would otherwise switch a ReLU or a max-pool's choice, and a gradient with it; what is
- * compared is arithmetic.
+ * Side b's backward pass starts from side a's activations. Otherwise rounding could put a value next to a kink on
+ * opposite sides of it, and so switch a ReLU or a max-pool's choice, and the gradient with it; the comparison is of
+ * arithmetic only.
  *
- * Errors are those of compare.h. The scale of a parameter's gradient is no less than the largest magnitude of the
- * gradient by its layer's output, which it is a sum of: what cancels out (the bias of a convolution that batch
- * normalisation follows) leaves only rounding. That of a loss is no less than 1, for the same reason. */
+ * Errors are those of compare.h. The scale of a parameter's gradient is at least the largest magnitude of the gradient
+ * with respect to its layer's output, of which it is a sum: a gradient that cancels out (the bias of a convolution
+ * before batch normalisation) is only rounding. The scale of a loss is at least 1, for the same reason. */
 #ifndef SDLF_APPS_PARITY_RUN_H
 #define SDLF_APPS_PARITY_RUN_H
 
@@ -19,7 +19,7 @@
 
 typedef enum parity_kind {
     PARITY_OUTPUT = 0, /* of a layer */
-    PARITY_GRADIENT,   /* by that output */
+    PARITY_GRADIENT,   /* with respect to that output */
     PARITY_PARAMETER,  /* the gradient of a parameter */
     PARITY_STATISTIC,  /* a parameter that the forward pass of training keeps, such as a running mean */
     PARITY_KINDS
@@ -53,16 +53,16 @@ typedef struct parity_result {
     parity_entry *entry;
     int count;
     int first; /* the first that is not within the tolerance; -1: all are */
-    bool all;  /* was compared: no signal came before (system/interrupt.h) */
+    bool all;  /* entries were compared: no signal came first (system/interrupt.h) */
 } parity_result;
 
 sdlf_status parity_run(parity_result *result, const parity_options *options);
 void parity_release(parity_result *result);
 
-/* What rounding may do, as a share of a tensor's largest magnitude: by the coarser of two math modes. Factors of 24
- * bits (fp32): 2e-5; of 11 bits (tf32, fp16): 1e-2; of 8 bits (bf16): 8e-2. float64: 1e-10. Sums over thousands of
- * products and a few layers' errors on top of each other take a few hundred units in the last place of the factors; the
- * rest is margin. */
+/* The tolerance for rounding, relative to a tensor's largest magnitude, by the coarser of two math modes. Operands of
+ * 24 bits (fp32): 2e-5; of 11 bits (tf32, fp16): 1e-2; of 8 bits (bf16): 8e-2. float64: 1e-10. Dot products of
+ * thousands of terms and the accumulated errors of a few layers reach a few hundred units in the operands' last place;
+ * the rest is margin. */
 double parity_tolerance(sdlf_dtype dtype, sdlf_math a, sdlf_math b);
 
 #endif

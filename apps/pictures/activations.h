@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What layers make of a picture, as pictures: the outputs (1,C,H,W) of convolutions and poolings, a grey plane for each
+/* Layer outputs as images: the outputs (1,C,H,W) of convolution and pooling layers, as one grey plane for each
  * channel. */
 #ifndef SDLF_APPS_PICTURES_ACTIVATIONS_H
 #define SDLF_APPS_PICTURES_ACTIVATIONS_H
@@ -14,12 +14,12 @@ typedef struct activation {
     const float *values; /* in the plan's memory */
 } activation;
 
-/* Is the output of layer `index` such a one, and in the host's memory? The plan has batch 1 and keep_activations, and
- * has run. */
+/* True if layer `index` has such an output, in host memory. The plan has batch 1 and keep_activations, and has
+ * run. */
 bool activation_of(activation *activation, const sdlf_model *model, sdlf_plan *plan, int index);
 
-/* `count` planes of `size` numbers as bytes, each plane from its least number (0) to its greatest (255); of equal
- * numbers 0. The caller's. */
+/* Convert `count` planes of `size` values to bytes, each plane scaled from its minimum (0) to its maximum (255); a
+ * constant plane becomes 0. The caller frees the result. */
 unsigned char *activation_grey(const float *values, int64_t count, int64_t size);
 
 #endif

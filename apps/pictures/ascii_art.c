@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* A picture drawn with characters. */
+/* An image drawn with characters. */
 #include "apps/pictures/ascii_art.h"
 
 #include <math.h>
 
-/* The 24 greys of the 256-colour palette, between its black and its white. */
+/* Maps a value to the 24 greys of the 256-colour palette, its black and its white. */
 static int grey(float value)
 {
     int step = (int)lrintf(value / 255 * 25);
@@ -25,7 +25,7 @@ static void draw_greys(FILE *file, const float *values, int height, int width, i
     }
 }
 
-/* What is behind `blank` spaces, which are written with it: a line's last are not. */
+/* Prints `text` after `blank` pending spaces, so that trailing spaces of a line are never written. */
 static void put_behind(FILE *file, int *blank, const char *text)
 {
     fprintf(file, "%*s%s", *blank, "", text);

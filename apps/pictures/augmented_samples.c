@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Samples of a data set as a network gets them, drawn. See augmented_samples.h. */
+/* Images of samples as a network receives them. See augmented_samples.h. */
 #include "apps/pictures/augmented_samples.h"
 
 #include <math.h>
@@ -20,7 +20,7 @@ int augmented_count(const sdlf_dataset *data, int wanted)
     return data->samples.shape.dim[0] < most ? (int)data->samples.shape.dim[0] : most;
 }
 
-/* Values of `count` samples before they were normalised. */
+/* Undoes the normalisation of `count` samples. */
 static void undo(float *values, const sdlf_dataset *data, sdlf_shape sample, int count)
 {
     int64_t plane = sample.dim[1] * sample.dim[2];

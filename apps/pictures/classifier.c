@@ -24,12 +24,13 @@ static sdlf_status open_calculator(classifier *c, int threads, sdlf_calculator *
     return machine_open_one(&c->machine, &choice, c->request.calculator, calculator);
 }
 
-/* A plan for one picture at a time: it takes the least memory and begins the soonest. On one thread, unless it was said
- * how many, or there is so much to compute that starting others pays. */
+/* Creates a plan for one image at a time, which takes the least memory and starts soonest. It uses one thread, unless a
+ * number was given or the work is large enough to pay for starting others. */
 static sdlf_status make_plan(classifier *c)
 {
     int threads = (int)c->request.choice.threads;
-    sdlf_plan_options options = {.batch = 1, .take_parameters = true, .keep_activations = c->request.keep_activations};
+    sdlf_plan_options options = {
+        .batch = 1, .consume_parameters = true, .keep_activations = c->request.keep_activations};
     sdlf_status status = open_calculator(c, threads > 0 ? threads : 1, &options.forward);
     if (status == SDLF_OK && threads == 0 && sdlf_calculator_is_on_host(options.forward)) {
         sdlf_plan *outline = NULL;
@@ -41,12 +42,12 @@ static sdlf_status make_plan(classifier *c)
     return status == SDLF_OK ? sdlf_plan_create(&c->plan, c->model, &options) : status;
 }
 
-/* One picture goes in and a list of scores comes out? Files from elsewhere may have anything. */
+/* Checks that the input is one image and the output a list of scores. Files from elsewhere may contain any network. */
 static sdlf_status check_network(classifier *c)
 {
     sdlf_binding input, output;
     if (sdlf_model_input_count(c->model) != 1)
-        return sdlf_fail(SDLF_ERROR_SHAPE, "%s: its network has %d inputs, and one for a picture was expected",
+        return sdlf_fail(SDLF_ERROR_SHAPE, "%s: its network has %d inputs, expected one for a picture",
                          c->request.weights, sdlf_model_input_count(c->model));
     c->input = sdlf_model_layer(c->model, sdlf_model_input(c->model, 0).layer)->name;
     c->output = sdlf_model_output_name(c->model, 0);
@@ -57,12 +58,12 @@ static sdlf_status check_network(classifier *c)
     bool fits =
         input.tensor.dtype == SDLF_FLOAT32 || (c->request.no_pictures && !sdlf_dtype_is_float(input.tensor.dtype));
     if (!fits || sdlf_tensor_count(&input.tensor) != sdlf_shape_count(shape))
-        return sdlf_fail(SDLF_ERROR_SHAPE, "%s: its input '%s' takes %s %s, and one %s of float32 was expected",
+        return sdlf_fail(SDLF_ERROR_SHAPE, "%s: its input '%s' is %s %s, expected one %s of float32",
                          c->request.weights, c->input, sdlf_dtype_name(input.tensor.dtype),
                          sdlf_shape_print(input.tensor.shape).text, c->request.no_pictures ? "sample" : "picture");
     int64_t classes = sdlf_tensor_count(&output.tensor);
     if (output.tensor.dtype != SDLF_FLOAT32 || output.tensor.shape.rank < 2 || classes < 1 || classes > 1 << 24)
-        return sdlf_fail(SDLF_ERROR_SHAPE, "%s: its network gives %s %s, and classes were expected", c->request.weights,
+        return sdlf_fail(SDLF_ERROR_SHAPE, "%s: its network outputs %s %s, expected classes", c->request.weights,
                          sdlf_dtype_name(output.tensor.dtype), sdlf_shape_print(output.tensor.shape).text);
     const int64_t *dim = output.tensor.shape.dim;
     if (output.tensor.shape.rank == 4 && dim[2] * dim[3] > 1)
@@ -140,7 +141,7 @@ bool classifier_gives_values(const classifier *c)
     return c->loss != SDLF_LOSS_CROSS_ENTROPY && c->loss != SDLF_LOSS_BCE;
 }
 
-/* By insertion: few are wanted. */
+/* Insertion sort: few are wanted. */
 void classifier_order(const classifier *c, int *order, int count)
 {
     int found = 0;

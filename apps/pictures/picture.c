@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A picture on its way into a network. */
+/* Image preparation. See picture.h. */
 #include "apps/pictures/picture.h"
 
 #include <math.h>
@@ -8,9 +8,9 @@
 
 const char *const picture_choice_names[] = {"auto", "yes", "no", NULL};
 
-static const float ink = 0.25f;            /* of the brightest: a pixel that belongs to the digit */
+static const float ink = 0.25f;            /* of the brightest: above it a pixel belongs to the digit */
 static const double digit_part = 20. / 28; /* of the sample's side: the digit's longer side */
-static const float faintest = 30;          /* brightest value that is still worth stretching to 255 */
+static const float faintest = 30;          /* the least maximum that is stretched to 255 */
 
 /* One channel in floats. */
 typedef struct plane {
@@ -24,9 +24,9 @@ static float at(const plane *p, int x, int y)
     return inside ? p->value[(size_t)y * (size_t)p->width + (size_t)x] : 0;
 }
 
-/* The mean over a rectangle in pixel coordinates, parts of pixels counted as such; black outside, which nothing is
- * added up for: the rectangles of a sample hardly overlap, so that all of them together take time linear in the
- * picture. */
+/* The mean over a rectangle in pixel coordinates, with fractions of pixels weighted; outside is black and
+ * costs nothing. The rectangles of a sample hardly overlap, so all of them take time linear in the image's
+ * size. */
 static float mean_over(const plane *p, double left, double top, double right, double bottom)
 {
     int first = (int)fmax(floor(left), 0), last = (int)fmin(ceil(right), p->width);
@@ -41,12 +41,12 @@ static float mean_over(const plane *p, double left, double top, double right, do
     return (float)(sum / ((right - left) * (bottom - top)));
 }
 
-/* What part of an image a sample shows: `scale` source pixels for one of the sample's, around this middle. */
+/* The part of an image that a sample shows: `scale` source pixels for one of the sample's, around this centre. */
 typedef struct view {
     double scale, middle_x, middle_y;
 } view;
 
-/* Averages over a square of `scale`, at least of one pixel, which is linear interpolation where the image grows. */
+/* Averages over a square of side `scale`, at least one pixel; when enlarging this is linear interpolation. */
 static void show(float *sample, int height, int width, const plane *p, view v)
 {
     double half = fmax(v.scale, 1) / 2;
@@ -73,8 +73,8 @@ static float brightest(const float *value, size_t count)
     return most;
 }
 
-/* The paper: a plane through the values of the border, because light falls on it from one side. The middle of the
- * picture is the origin; a border is symmetric, so that its three parts are found one by one. */
+/* The paper's brightness, a plane fitted to the border values, because light falls on it from one side. The origin is
+ * the image's centre; the border is symmetric, so its three coefficients can be fitted one by one. */
 typedef struct ground {
     float mean, per_x, per_y;
 } ground;
@@ -116,7 +116,7 @@ static void stretch(plane *p)
     for (size_t i = 0; i < count; i++) p->value[i] *= 255 / most;
 }
 
-/* The digit's box and its centre of mass; false where there is no ink. */
+/* Finds the digit's box and its centre of mass; false if there is no ink. */
 static bool find_digit(const plane *p, int height, int width, view *v)
 {
     float threshold = ink * brightest(p->value, (size_t)p->width * (size_t)p->height);
@@ -142,7 +142,7 @@ static bool find_digit(const plane *p, int height, int width, view *v)
     return true;
 }
 
-/* Luminance (channel < 0) or one channel of the image. */
+/* Fills a plane with the luminance (channel < 0) or one channel of the image. */
 static void fill(plane *p, const sdlf_image *source, int channel)
 {
     size_t count = (size_t)p->width * (size_t)p->height;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A picture as the bytes of a PNG file, by libpng. */
+/* An image encoded as a PNG file in memory, by libpng. */
 #ifndef SDLF_APPS_PICTURES_PNG_H
 #define SDLF_APPS_PICTURES_PNG_H
 
@@ -13,7 +13,7 @@ typedef struct png_picture {
     size_t length;
 } png_picture;
 
-/* Of height x width pixels in RGB, row by row. Errors: SDLF_ERROR_UNSUPPORTED in a build without libpng,
+/* Encode height x width RGB pixels, row by row. Errors: SDLF_ERROR_UNSUPPORTED in a build without libpng,
  * SDLF_ERROR_MEMORY. */
 sdlf_status png_write(png_picture *picture, const unsigned char *pixels, int height, int width);
 void png_release(png_picture *picture);

@@ -16,7 +16,7 @@ static const char *const fit_names[] = {"auto", "crop", "stretch", "whole", "dig
 static const char *const layout_names[] = {"auto", "nchw", "nhwc", NULL};
 static const char *const order_names[] = {"rgb", "bgr", NULL};
 
-/* Of samples from 0 to 1, by preprocess_kind. */
+/* For samples from 0 to 1, indexed by preprocess_kind. */
 static const double means[][3] = {
     [PREPROCESS_IMAGENET] = {0.485, 0.456, 0.406},
     [PREPROCESS_CIFAR10] = {0.4914, 0.4822, 0.4465},
@@ -38,24 +38,23 @@ const argument preprocess_arguments[] = {
      .fallback = "auto",
      .help =
          "how samples are normalised. imagenet: 0 to 1, then by ImageNet's mean and deviation, as torchvision does; "
-         "cifar10: the same by CIFAR-10's; "
-         "tf: -1 to 1; unit: 0 to 1; none: 0 to 255; auto: as in training, which the model's file must say"},
+         "cifar10: the same with CIFAR-10's; tf: -1 to 1; unit: 0 to 1; none: 0 to 255; auto: as in training, by the "
+         "model's file"},
     {"mean", ARGUMENT_TEXT, offsetof(preprocess_settings, mean), "R,G,B",
      .help = "another mean, of samples from 0 to 1"},
     {"std", ARGUMENT_TEXT, offsetof(preprocess_settings, std), "R,G,B",
      .help = "another deviation, of samples from 0 to 1"},
     {"fit", ARGUMENT_CHOICE, offsetof(preprocess_settings, fit), "HOW", .choices = fit_names, .fallback = "auto",
      .help = "crop: keep the middle, in the network's proportions; stretch: scale all of it to these; whole: all of "
-             "it, with black beside it; digit: cut a digit out, scale and centre it; auto: digit where the network "
-             "takes grey and the size is not its own, whole where the file says how samples are normalised, else crop"},
+             "it, padded with black; digit: cut a digit out, scale and centre it; auto: digit if the network takes "
+             "grey and the size is not its own, whole if the file says how samples are normalised, else crop"},
     {"crop", ARGUMENT_FLOAT, offsetof(preprocess_settings, crop), "PART", .minimum = 0, .maximum = 1, .above = true,
      .fallback = "0.875", .help = "with --fit crop: the part of the shorter side that is kept (224 of 256)"},
     {"invert", ARGUMENT_CHOICE, offsetof(preprocess_settings, invert), "WHEN", .choices = picture_choice_names,
      .fallback = "auto",
-     .help = "exchange black and white; auto: where the network takes grey, the border is light, and --fit is auto or "
-             "digit"},
+     .help = "swap black and white; auto: if the network takes grey, the border is light, and --fit is auto or digit"},
     {"layout", ARGUMENT_CHOICE, offsetof(preprocess_settings, layout), "ORDER", .choices = layout_names,
-     .fallback = "auto", .help = "channels first or last; auto: where 1 or 3 stands in the input's shape"},
+     .fallback = "auto", .help = "channels first or last; auto: by where 1 or 3 is in the input's shape"},
     {"channels", ARGUMENT_CHOICE, offsetof(preprocess_settings, order), "ORDER", .choices = order_names,
      .fallback = "rgb", .help = "order of the colours"},
     {0},
@@ -92,7 +91,7 @@ sdlf_status preprocess_refuse(const arguments *given, const char *path)
 {
     for (const argument *row = preprocess_arguments; row->name != NULL; row++)
         if (row->type != ARGUMENT_HEADING && arguments_given(given, row->name))
-            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s is about pictures, and %s is none", row->name, path);
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s is for pictures, but %s is not one", row->name, path);
     return SDLF_OK;
 }
 
@@ -100,7 +99,7 @@ sdlf_status preprocess_normalization(sdlf_channel_normalization *channels, prepr
 {
     bool same = means[kind][0] == means[kind][1] && deviations[kind][0] == deviations[kind][1];
     if (count < 1 || count > SDLF_NORMALIZED_CHANNELS || (count != 3 && !same))
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s has a mean for each of 3 channels, and samples have %lld",
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s has a mean for each of 3 channels, but samples have %lld",
                          preprocess_kind_names[kind], (long long)count);
     channels->count = (int)count;
     for (int i = 0; i < channels->count; i++) {
@@ -121,7 +120,7 @@ sdlf_status preprocess_complete(preprocess_settings *s, const sdlf_normalization
                          "tf, unit or none, or --mean and --std",
                          path);
     s->as_in_training = known && s->kind == PREPROCESS_AUTO;
-    for (int i = 0; i < 3; i++) { /* the file's are of samples from 0 to 255 */
+    for (int i = 0; i < 3; i++) { /* the file's are for samples from 0 to 255 */
         int c = i < channels->count ? i : 0;
         double mean = (double)(channels->count > 0 ? channels->mean[c] : own->mean);
         double scale = (double)(channels->count > 0 ? channels->scale[c] : own->scale);
@@ -153,17 +152,17 @@ sdlf_status preprocess_frame_of(preprocess_frame *frame, sdlf_shape shape, const
         return sdlf_fail(SDLF_ERROR_SHAPE, "the network takes samples of %s; pictures are 1xHxW, 3xHxW, HxWx1 or HxWx3",
                          sdlf_shape_print(shape).text);
     if (channels == 3 && s->fit == PREPROCESS_DIGIT)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--fit digit: digits are cut out in grey, and the network takes %s",
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--fit digit: digits are cut out in grey, but the network expects %s",
                          sdlf_shape_print(shape).text);
     *frame = (preprocess_frame){(int)channels, (int)rows, (int)columns, first};
     return SDLF_OK;
 }
 
-/* The part that is shown fills the frame. */
+/* Crops the image to the part that fills the frame. */
 static sdlf_status cut(float *pixels, preprocess_frame frame, const sdlf_image *picture, const preprocess_settings *s)
 {
     double height = picture->height, width = picture->width;
-    if (s->fit != PREPROCESS_STRETCH) { /* the largest part of the network's proportions, and of it the middle */
+    if (s->fit != PREPROCESS_STRETCH) { /* the largest part of the network's proportions, then its centre */
         double scale = fmin(height / frame.rows, width / frame.columns);
         height = scale * frame.rows * s->crop;
         width = scale * frame.columns * s->crop;
@@ -202,7 +201,7 @@ static void normalize(float *sample, const float *pixels, preprocess_frame frame
     }
 }
 
-/* The decoded picture of a file, or of a pipe, for which a signal ends the wait. */
+/* Decodes the image of a file, or of a pipe, where a signal ends the wait. */
 static sdlf_status read_picture(sdlf_image *picture, const char *path, int64_t index)
 {
     enum { MAX_FILE = 1 << 29 };

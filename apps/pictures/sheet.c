@@ -73,7 +73,7 @@ sdlf_status sheet_write_confusion(png_picture *picture, const int64_t *confusion
         double total = 0;
         for (int i = 0; i < classes; i++) total += (double)row[i];
         for (int i = 0; i < classes; i++) {
-            double part = total > 0 ? sqrt((double)row[i] / total) : 0; /* so that rare mistakes are seen */
+            double part = total > 0 ? sqrt((double)row[i] / total) : 0; /* so that rare mistakes are visible */
             const unsigned char colour[3] = {(unsigned char)(255 - 247 * part), (unsigned char)(255 - 188 * part),
                                              (unsigned char)(255 - 131 * part)};
             fill(&c, truth * cell, i * cell, cell - gap, colour);

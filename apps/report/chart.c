@@ -50,7 +50,7 @@ double chart_step(double span, int count)
     return power * (part <= 1 ? 1 : part <= 2 ? 2 : part <= 5 ? 5 : 10);
 }
 
-/* Room around a single value. */
+/* Widens the range around a single value. */
 static void widen(range *r, bool whole, bool percent)
 {
     double room = whole ? 1 : percent ? 0.1 : fmax(fabs(r->least), 1e-9) * 0.1;
@@ -62,7 +62,7 @@ static void widen(range *r, bool whole, bool percent)
 static range range_of(const chart *c, bool up, int ticks)
 {
     range r = {.least = INFINITY, .greatest = -INFINITY};
-    bool whole = !up; /* epochs: there are no ticks between them */
+    bool whole = !up; /* epochs: only integer ticks */
     for (int i = 0; i < c->count; i++)
         for (int k = 0; k < c->line[i].count; k++) {
             double x = up ? c->line[i].y[k] : c->line[i].x[k];
@@ -91,7 +91,7 @@ static double down(const range *r, double y)
     return HEIGHT - BOTTOM - (y - r->least) / (r->greatest - r->least) * (HEIGHT - TOP - BOTTOM);
 }
 
-/* With as many digits as tell it from the next tick. */
+/* Prints as many digits as distinguish it from the next tick. */
 static void print_value(FILE *file, const chart *c, double value, double step, bool up)
 {
     if (up && c->percent)
@@ -104,7 +104,7 @@ static void print_value(FILE *file, const chart *c, double value, double step, b
         fprintf(file, "%.6g", value);
 }
 
-/* The i-th tick, without what adding up would leave. */
+/* The i-th tick, without accumulated rounding. */
 static double tick_of(const range *r, int i)
 {
     return round(r->least / r->step + i) * r->step;
@@ -167,7 +167,7 @@ static void print_line(FILE *file, const chart *c, const chart_line *l, const ra
     }
 }
 
-/* The last value of each line, for those who do not see the picture. */
+/* Prints the last value of each line, for screen readers. */
 static void print_description(FILE *file, const chart *c, const range *y)
 {
     xml_text(file, c->title);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A chart of lines, as SVG inside a page. */
+/* A line chart, as inline SVG of a page. */
 #ifndef SDLF_APPS_REPORT_CHART_H
 #define SDLF_APPS_REPORT_CHART_H
 
@@ -11,21 +11,21 @@ typedef struct chart_line {
     double *x, *y; /* owned; NaN breaks the line */
     int count, capacity;
     int colour;  /* of the page's, from 0 */
-    bool dashed; /* of tests: not told only by their colour */
+    bool dashed; /* of tests, so that they differ by more than colour */
 } chart_line;
 
 typedef struct chart {
-    const char *title, *across, *up; /* what stands at the axes */
-    bool percent;                    /* y is a part of one */
+    const char *title, *across, *up; /* the axes' labels */
+    bool percent;                    /* y is a fraction */
     chart_line *line;                /* owned */
     int count;
 } chart;
 
-/* A new line, until the next call. `name` is copied. */
+/* Add a line; the pointer is valid until the next call. `name` is copied. */
 chart_line *chart_add(chart *chart, const char *name, int colour, bool dashed);
 void chart_point(chart_line *line, double x, double y);
 
-/* Nothing where there is no line with a point. */
+/* Prints nothing if no line has a point. */
 void chart_print(FILE *file, const chart *chart);
 void chart_release(chart *chart);
 

@@ -34,13 +34,13 @@ static sdlf_status check_shapes(evaluation_run *c, report_evaluation *j, sdlf_mo
 {
     sdlf_binding input, output;
     if (sdlf_model_input_count(model) != 1)
-        return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s' has %d inputs, and one for samples was expected",
+        return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s' has %d inputs, expected one for samples",
                          sdlf_model_name(model), sdlf_model_input_count(model));
     c->input = sdlf_model_layer(model, sdlf_model_input(model, 0).layer)->name;
     c->output = sdlf_model_output_name(model, 0);
     if (data->labels.dtype == SDLF_INT32 && data->labels.shape.rank != 1)
         return sdlf_fail(SDLF_ERROR_UNSUPPORTED,
-                         "reports are of samples with one label each, and those of %s are sequences", data->name);
+                         "reports need samples with one label each, but those of %s are sequences", data->name);
     sdlf_status status = sdlf_plan_input(c->plan, c->input, &input);
     if (status == SDLF_OK) status = sdlf_plan_output(c->plan, c->output, &output);
     if (status != SDLF_OK) return status;
@@ -51,14 +51,14 @@ static sdlf_status check_shapes(evaluation_run *c, report_evaluation *j, sdlf_mo
                          sdlf_shape_print(data->samples.shape).text);
     int64_t classes = sdlf_tensor_count(&output.tensor) / c->batch;
     if (output.tensor.dtype != SDLF_FLOAT32 || classes < data->class_count || classes > 1 << 16)
-        return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s' gives %s %s, and scores of %d classes were expected",
+        return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s' outputs %s %s, expected scores of %d classes",
                          sdlf_model_name(model), sdlf_dtype_name(output.tensor.dtype),
                          sdlf_shape_print(output.tensor.shape).text, data->class_count);
     j->evaluation.class_count = (int)classes;
     return SDLF_OK;
 }
 
-/* Kept in order by insertion: few are kept. */
+/* Insertion sort: few are kept. */
 static void keep_mistake(evaluation_run *c, report_evaluation *j, mistake one)
 {
     int at = j->worst_count;

@@ -8,7 +8,7 @@
 
 #include "apps/system/memory.h"
 
-/* The node whose values are the scores: what a softmax at the end reads. */
+/* The node that holds the scores: the input of a final softmax, if there is one. */
 static sdlf_node score_node(const sdlf_model *model)
 {
     sdlf_node last = sdlf_model_output_count(model) > 0 ? sdlf_model_output(model, 0)
@@ -23,7 +23,7 @@ static bool is_map(const sdlf_model *model, int layer)
     return shape.rank == 4 && shape.dim[2] * shape.dim[3] > 1;
 }
 
-/* The last convolution on which the scores depend; -1: there is none. */
+/* The last convolution on which the scores depend; -1 if there is none. */
 static int last_convolution(const sdlf_model *model, sdlf_node scores)
 {
     int count = sdlf_model_layer_count(model), found = -1;
@@ -39,7 +39,7 @@ static int last_convolution(const sdlf_model *model, sdlf_node scores)
     return found;
 }
 
-/* The only layer that reads `layer`'s output; -1: none does, or several. */
+/* The only layer that reads `layer`'s output; -1 if none or several do. */
 static int only_reader(const sdlf_model *model, int layer)
 {
     int reader = -1;
@@ -61,8 +61,8 @@ static bool keeps_places(const sdlf_model *model, int layer)
     return false;
 }
 
-/* From a convolution through normalisation, a residual's sum and activation, each read by one layer: values before a ReLU are mostly below
- * zero, and hide what speaks for a class. */
+/* Follows a convolution through normalisation, residual sum and activation, each read by one layer: values before a ReLU are mostly
+ * negative and hide the evidence for a class. */
 static int behind_activation(const sdlf_model *model, int layer, sdlf_node scores)
 {
     sdlf_shape shape = sdlf_model_node_shape(model, (sdlf_node){.layer = layer});
@@ -76,7 +76,7 @@ static int behind_activation(const sdlf_model *model, int layer, sdlf_node score
     return layer;
 }
 
-/* `trained`: the layer by whose parameters, or those before it, gradients come as far as `layer`. */
+/* Finds the layer. `trained`: the layer whose parameters must be trained for the gradient to reach `layer`. */
 static sdlf_status find_layer(const sdlf_model *model, sdlf_node scores, const char *name, int *layer, int *trained)
 {
     *trained = name ? -1 : last_convolution(model, scores);
@@ -90,7 +90,7 @@ static sdlf_status find_layer(const sdlf_model *model, sdlf_node scores, const c
                          sdlf_model_name(model));
     if (is_map(model, *layer)) return SDLF_OK;
     return sdlf_fail(
-        SDLF_ERROR_SHAPE, "layer '%s' has an output of %s, and (C,H,W) larger than 1x1 was expected",
+        SDLF_ERROR_SHAPE, "layer '%s' has an output of %s, expected (C,H,W) larger than 1x1",
         sdlf_model_layer(model, *layer)->name,
         sdlf_shape_print(sdlf_shape_without(sdlf_model_node_shape(model, (sdlf_node){.layer = *layer}), 0)).text);
 }
@@ -105,12 +105,12 @@ static bool thaw(sdlf_model *model, int layer)
     return any;
 }
 
-/* Gradients are computed where something is trained: of the layer's parameters, or of the nearest ones before it, and
- * of nothing beyond. */
+/* Gradients are computed only if something is trained: this keeps the parameters of the layer, or the nearest ones
+ * before it, and freezes the rest. */
 static sdlf_status freeze_rest(sdlf_model *model, int layer)
 {
     for (int i = 0; i < sdlf_model_parameter_count(model); i++)
-        sdlf_model_freeze(model, sdlf_model_parameter(model, i)->name, true); /* of what nothing trains, an error */
+        sdlf_model_freeze(model, sdlf_model_parameter(model, i)->name, true); /* an error if it is never trained */
     bool *before = memory_allocate(((size_t)layer + 1) * sizeof *before), found = false;
     before[layer] = true;
     for (int i = layer; i >= 0 && !found; i--) {
@@ -142,13 +142,13 @@ static sdlf_status make_plan(grad_cam *cam, sdlf_model *model, sdlf_calculator *
     if (status != SDLF_OK) return status;
     cam->values = sdlf_tensor_count(&binding.tensor);
     if (binding.tensor.dtype != SDLF_FLOAT32)
-        return sdlf_fail(SDLF_ERROR_SHAPE, "input '%s' takes %s, and one picture of float32 was expected", cam->input,
+        return sdlf_fail(SDLF_ERROR_SHAPE, "input '%s' is %s, expected one picture of float32", cam->input,
                          sdlf_dtype_name(binding.tensor.dtype));
     status = sdlf_plan_output(cam->plan, "score", &binding);
     if (status != SDLF_OK) return status;
     int64_t classes = sdlf_tensor_count(&binding.tensor);
     if (binding.tensor.dtype != SDLF_FLOAT32 || classes < 1 || classes > 1 << 24)
-        return sdlf_fail(SDLF_ERROR_SHAPE, "the network gives %s, and scores of classes were expected",
+        return sdlf_fail(SDLF_ERROR_SHAPE, "the network outputs %s, expected scores of classes",
                          sdlf_shape_print(binding.tensor.shape).text);
     cam->class_count = (int)classes;
     cam->scores = memory_allocate((size_t)classes * sizeof *cam->scores);
@@ -161,7 +161,7 @@ sdlf_status grad_cam_open(grad_cam *cam, sdlf_model *model, sdlf_calculator *cal
     *cam = (grad_cam){.class_count = 0};
     int layer, trained;
     if (sdlf_model_input_count(model) != 1)
-        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "network '%s' has %d inputs, and one for a picture was expected",
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "network '%s' has %d inputs, expected one for a picture",
                          sdlf_model_name(model), sdlf_model_input_count(model));
     for (int i = 0; i < sdlf_model_layer_count(model); i++)
         if (sdlf_model_layer(model, i)->type->is_loss)
@@ -188,7 +188,7 @@ void grad_cam_release(grad_cam *cam)
     *cam = (grad_cam){.class_count = 0};
 }
 
-/* A plane of a tensor (1,C,H,W), wherever its elements lie. */
+/* An element of a tensor (1,C,H,W), by its strides. */
 static float element(const sdlf_tensor *t, int64_t k, int64_t y, int64_t x)
 {
     return ((const float *)t->data)[k * t->stride[1] + y * t->stride[2] + x * t->stride[3]];

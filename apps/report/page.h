@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The page of sdlf report: HTML with its style and pictures inside, without scripts, which asks nothing of a
- * network. */
+/* The page of sdlf report: self-contained HTML with inline style and images, without scripts or network
+ * requests. */
 #ifndef SDLF_APPS_REPORT_PAGE_H
 #define SDLF_APPS_REPORT_PAGE_H
 
@@ -17,7 +17,7 @@
 #include "apps/runs/run_log.h"
 #include "apps/timing/ceilings.h"
 
-/* What a page shows; what is not there, NULL or 0, has no section. All borrowed. */
+/* The contents of a page; a member that is NULL or 0 has no section. All borrowed. */
 typedef struct page {
     const run_log *runs;
     int run_count;
@@ -37,10 +37,10 @@ typedef struct page {
     bool within_epochs; /* curves have a point for each line of event "step", too */
 } page;
 
-/* False where the file did not take it. `subject` is a page. */
+/* Returns false if writing failed. `subject` is a page. */
 bool page_print(FILE *file, const void *subject);
 
-/* From the doctype to the end of the head, with the style: "TITLE: KIND". */
+/* Print from the doctype to the end of the head, with the style. The title is "TITLE: KIND". */
 void page_print_head(FILE *file, const char *title, const char *kind);
 
 /* The sections, in this order. */
@@ -54,11 +54,11 @@ void page_print_picture(FILE *file, const page *page); /* probabilities, Grad-CA
 void page_print_memory(FILE *file, const page *page);  /* what is live at each step */
 void page_print_network(FILE *file, const page *page); /* graph, layers with their times, first filters */
 
-/* A cell of a table: text, or of a column of numbers. */
+/* Print a table cell: text, or one of a numeric column. */
 void page_cell(FILE *file, const char *text);
 void page_number(FILE *file, const char *text);
 
-/* Pixels as an <img>, a small one magnified by a whole number to at least `side` pixels. What is no picture is left out. */
+/* Pixels as an <img>, a small one magnified by an integer to at least `side` pixels. Prints nothing if not an image. */
 void page_picture(FILE *file, const unsigned char *samples, sdlf_shape sample, int count, int side, const char *alt);
 
 #endif

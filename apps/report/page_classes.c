@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Classes: the confusion matrix, what each class comes to, and the worst mistakes with their pictures. */
+/* Classes: the confusion matrix, the figures of each class, and the most confident mistakes with their images. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,8 +11,8 @@
 #include "apps/system/memory.h"
 
 enum {
-    HEAT_MOST = 40,    /* classes; of more, a matrix can be read by nobody */
-    MISTAKE_SIDE = 96, /* pixels on the page, of a small picture */
+    HEAT_MOST = 40,    /* classes; a matrix of more is unreadable */
+    MISTAKE_SIDE = 96, /* pixels on the page, of a small image */
 };
 
 /* "3", or with a name "3 cat". */
@@ -110,7 +110,7 @@ static void print_mistakes(FILE *file, const page *p)
         sdlf_status status = augmented_read(values, pixels, p->data, m->sample);
         if (status == SDLF_ERROR_MEMORY) memory_exhausted();
         if (status == SDLF_OK)
-            page_picture(file, pixels, sample, 1, MISTAKE_SIDE, alt); /* a picture may have vanished */
+            page_picture(file, pixels, sample, 1, MISTAKE_SIDE, alt); /* the image may have vanished */
         fprintf(file, "<p>sample %s<br>is <b>", number_count(m->sample).text);
         xml_text(file, truth);
         fputs("</b><br>taken for <b>", file);
@@ -134,7 +134,7 @@ static void page_print_data(FILE *file, const page *p)
     fputs(".</p>\n", file);
 }
 
-/* What is told of a target, in the order of the columns; of labels that are there or not, and of numbers. */
+/* The columns of a target's row, in order; for multi-label targets, and for values. */
 static const struct column {
     const char *key, *heading;
     enum { COUNT, SHARE, NUMBER } form;

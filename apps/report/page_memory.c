@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory: what is live while a batch passes, step by step, for inference and for a training step. */
+/* Memory: the live bytes at each step of a batch, for inference and for a training step. */
 #include <stdlib.h>
 
 #include "apps/output/number.h"
@@ -21,7 +21,7 @@ static void add_steps(chart *c, const sdlf_plan *plan, const char *name, int col
     }
 }
 
-/* The steps that have most, the first of equals. */
+/* Prints the steps with the most live memory, the first of equals. */
 static void print_peaks(FILE *file, const sdlf_plan *plan, const char *caption)
 {
     int order[PEAKS], count = 0;

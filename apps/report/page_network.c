@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The network: its graph, each layer with its cost and its time beside the least that this can be, the filters of the
- * first convolution. */
+/* The network: its graph, each layer's cost and time next to the lower bound of that time, and the filters of the first
+ * convolution. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,7 +23,7 @@ static void print_graph(FILE *file, const page *p)
     fputs("</div>\n", file);
 }
 
-/* The names by which the graph links to a row: those of the layers that the plan computes in it; -1: of those that it
+/* Prints the anchors that the graph links to, for the layers that the plan computes in a row; -1: for those that it
  * need not compute. */
 static void print_anchors(FILE *file, const page *p, int row)
 {
@@ -75,7 +75,7 @@ static void print_layers(FILE *file, const page *p)
     fputs("</tbody></table></div>\n", file);
 }
 
-/* The first parameter (K,C,R,S) of filters that are pictures, each from its least to its greatest value. */
+/* Draws the first parameter (K,C,R,S) whose filters are images, each scaled from its minimum to its maximum. */
 static void print_filters(FILE *file, const page *p)
 {
     const sdlf_parameter *filters = NULL;

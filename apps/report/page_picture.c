@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* One picture: what the network takes it for, Grad-CAM, and what its layers make of it. */
+/* One image: the predicted classes, Grad-CAM, and layer outputs. */
 #include <stdlib.h>
 
 #include "apps/output/number.h"
@@ -7,7 +7,7 @@
 #include "apps/report/page.h"
 #include "apps/system/memory.h"
 
-enum { SIDE = 168 }; /* pixels on the page, of a small picture */
+enum { SIDE = 168 }; /* pixels on the page, of a small image */
 
 /* "3", or with a name "3 cat". */
 static char *class_name(const page *p, int class)
@@ -16,7 +16,7 @@ static char *class_name(const page *p, int class)
     return name ? memory_print("%d %s", class, name) : memory_print("%d", class);
 }
 
-/* The map between its elements' middles, at a pixel of the picture. */
+/* The map interpolated between its elements' centres, at a pixel of the image. */
 static float map_at(const single_picture *c, const float *map, double y, double x)
 {
     y = y < 0 ? 0 : y > (double)(c->cam_rows - 1) ? (double)(c->cam_rows - 1) : y;
@@ -29,14 +29,14 @@ static float map_at(const single_picture *c, const float *map, double y, double 
     return (float)((1 - v) * upper + v * lower);
 }
 
-/* How many times a small picture is magnified. */
+/* The magnification of a small image. */
 static int64_t zoom_of(const single_picture *c)
 {
     int64_t larger = c->shape.dim[1] > c->shape.dim[2] ? c->shape.dim[1] : c->shape.dim[2];
     return larger < SIDE ? (SIDE + larger - 1) / larger : 1;
 }
 
-/* The picture in grey, and over it the map, which is smooth where the picture is magnified: red where it is greatest. */
+/* Draws the image in grey, overlaid with the map, interpolated if the image is magnified: red at its maximum. */
 static unsigned char *draw_map(const single_picture *c, const float *map, float greatest)
 {
     int64_t zoom = zoom_of(c), plane = c->shape.dim[1] * c->shape.dim[2];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Training: how the runs went, as a table and as curves, and how their options differ. */
+/* Training: the results of the runs as a table and as curves, and the differences of their options. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -45,7 +45,7 @@ void page_print_figures(FILE *file, const page *p)
     fputs("</tbody></table></div>\n", file);
 }
 
-/* Where in the run a line was written, in epochs. */
+/* The position in the run at which a line was written, in epochs. */
 static double place_of(const json_t *line)
 {
     double step = run_number(line, "step"), steps = run_number(line, "steps"), epoch = run_number(line, "epoch");
@@ -60,8 +60,8 @@ static chart_line *add_named(chart *c, const run_log *run, int colour, const cha
     return line;
 }
 
-/* A mean over samples, or with `key` NULL samples a second, over the last steps at each step. What lines hold is over the epoch so far,
- * and would jump where one begins. Lines that bring no samples are left out: a device's figures come every so many steps. */
+/* Adds a moving mean over the last steps: of `key` over samples, or, if NULL, samples a second. The values in lines are means over the
+ * epoch so far, and would jump where an epoch begins. Lines without new samples are left out: a device reports only every few steps. */
 static void add_moving(chart *c, const run_log *run, int colour, const char *key, const char *suffix)
 {
     chart_line *line = add_named(c, run, colour, suffix, false);
@@ -88,7 +88,7 @@ static void add_moving(chart *c, const run_log *run, int colour, const char *key
     free(sum);
 }
 
-/* What lines hold, over epochs; "speed" is worked out. */
+/* Adds the values of lines over epochs; "speed" is computed. */
 static void add_line(chart *c, const run_log *run, int colour, const char *key, const char *suffix, bool within,
                      bool dashed)
 {
@@ -143,7 +143,7 @@ void page_print_curves(FILE *file, const page *p)
     fputs("</div>\n", file);
 }
 
-/* Lines break between words, and not behind the hyphens of an option. */
+/* Prints words such that lines break only between them, not after the hyphens of an option. */
 static void print_words(FILE *file, const char *words)
 {
     char *copy = memory_copy_text(words), *rest = copy;

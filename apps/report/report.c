@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf report: training runs and a model as one page to look at. */
+/* sdlf report: writes one HTML page about training runs and a model. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -46,13 +46,13 @@ static const argument report_arguments[] = {
     {"data", ARGUMENT_TEXT, offsetof(settings, data), "SET",
      .help = "what a model is evaluated on: the test half (default: what the weights were trained on)"},
     {"mistakes", ARGUMENT_INT, offsetof(settings, mistakes), "N", .minimum = 0, .maximum = 1000, .fallback = "24",
-     .help = "mistakes to show, the surest first"},
+     .help = "mistakes to show, the most confident first"},
     {"sample", ARGUMENT_INT, offsetof(settings, sample), "N", .minimum = 0, .maximum = 1e12, .fallback = "0",
      .help =
          "show what the network makes of this sample of the data, counted from 0: its layers' outputs, and Grad-CAM "
          "for the likeliest class and the true one"},
     {"picture", ARGUMENT_TEXT, offsetof(settings, picture), "FILE",
-     .help = "the same of a picture, in place of a sample"},
+     .help = "the same for a picture instead of a sample"},
     {"class", ARGUMENT_INT, offsetof(settings, class), "N", .minimum = 0, .maximum = 1e8,
      .help = "Grad-CAM for this class"},
     {"cam-layer", ARGUMENT_TEXT, offsetof(settings, cam_layer), "NAME",
@@ -93,13 +93,13 @@ static sdlf_status take_file(session *s, const char *path)
     file_type form = file_type_of(path);
     if (form == FILE_TYPE_ONNX || form == FILE_TYPE_SAFETENSORS) {
         if (s->weights)
-            return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s and %s: a report is of one model, and of any number of runs",
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s and %s: a report covers one model and any number of runs",
                              s->weights, path);
         s->weights = memory_copy_text(path);
         return SDLF_OK;
     }
     if (s->run_count == RUNS_MOST)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: a report is of %d runs at most", path, RUNS_MOST);
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: a report covers at most %d runs", path, RUNS_MOST);
     return run_log_read(&s->runs[s->run_count++], path);
 }
 
@@ -115,7 +115,7 @@ static int is_shown(const struct dirent *entry)
                                        ends_in(entry->d_name, ".safetensors"));
 }
 
-/* The logs in a folder, by name, and its model. */
+/* Finds the logs in a folder, sorted by name, and its model. */
 static sdlf_status take_folder(session *s, const char *folder)
 {
     struct dirent **list = NULL;
@@ -146,7 +146,7 @@ static sdlf_status read_operands(session *s, const arguments *given)
     return status;
 }
 
-/* The data that the model is judged on; there need not be any. */
+/* Opens the data that the model is evaluated on; they are optional. */
 static sdlf_status open_data(session *s)
 {
     const char *known = sdlf_model_training_state(s->model)->data;
@@ -162,7 +162,7 @@ static sdlf_status open_data(session *s)
     return s->set.data ? status : sdlf_fail_context(status, "the data of %s (--data names another)", s->weights);
 }
 
-/* Of targets, pixels and sequences there are figures, and no single samples that were mistaken. */
+/* For targets, pixels and sequences there are only figures, not individual mistakes. */
 static sdlf_status judge_figures(session *s)
 {
     sdlf_evaluation e;
@@ -187,7 +187,7 @@ static sdlf_status judge_model(session *s)
     sdlf_status status = open_data(s);
     if (status != SDLF_OK && status != SDLF_ERROR_MEMORY && !s->set.data &&
         sdlf_model_loss(s->model) != SDLF_LOSS_CROSS_ENTROPY) {
-        terminal_warning("report", "%s; the page says nothing of targets", sdlf_error_message());
+        terminal_warning("report", "%s; the page omits the targets", sdlf_error_message());
         return SDLF_OK;
     }
     if (status != SDLF_OK || !s->data) return status;
@@ -220,7 +220,7 @@ static sdlf_status time_layers(session *s)
     return SDLF_OK;
 }
 
-/* What the network makes of one picture. Without options that ask for it, only where it is possible. */
+/* Runs the network on one image. Without options that request it, only if possible. */
 static sdlf_status look_at_picture(session *s)
 {
     bool asked = s->set.picture || arguments_given(&s->given, "sample") || arguments_given(&s->given, "class") ||
@@ -228,8 +228,8 @@ static sdlf_status look_at_picture(session *s)
     if (s->set.picture && arguments_given(&s->given, "sample"))
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--picture and --sample contradict each other: one picture is shown");
     if (!s->set.picture && !s->data)
-        return asked ? sdlf_fail(SDLF_ERROR_ARGUMENT, "there are no data of classes to take a sample of: --data SET or "
-                                                      "--picture FILE names what is shown")
+        return asked ? sdlf_fail(SDLF_ERROR_ARGUMENT, "there are no data with classes to show a sample of: give --data "
+                                                      "SET or --picture FILE")
                      : SDLF_OK;
     if (!asked && !sheet_shows(sdlf_shape_without(s->data->samples.shape, 0))) return SDLF_OK;
     sdlf_status status = s->set.picture
@@ -248,7 +248,7 @@ static sdlf_status look_at_picture(session *s)
     return status;
 }
 
-/* The memory of inference and, where the network can be trained, of a training step. */
+/* Outlines plans for the memory of inference and, if the network can be trained, of a training step. */
 static sdlf_status outline_plans(session *s)
 {
     sdlf_plan_options options = {.batch = s->set.batch, .forward = s->calculator};
@@ -274,7 +274,7 @@ static sdlf_status look_at_model(session *s)
     return status;
 }
 
-/* Without a model: the last test that a log tells of. */
+/* Without a model: uses the last test recorded in a log. */
 static void take_test_of_run(session *s)
 {
     for (int i = s->run_count - 1; i >= 0 && !s->test; i--) {
@@ -291,9 +291,9 @@ static sdlf_status report(session *s)
     sdlf_status status = output_stream_check(s->set.out);
     if (status == SDLF_OK) status = read_operands(s, given);
     if (status == SDLF_OK && s->set.data && !s->weights)
-        status = sdlf_fail(SDLF_ERROR_ARGUMENT, "--data %s is for judging a model, and none is given", s->set.data);
+        status = sdlf_fail(SDLF_ERROR_ARGUMENT, "--data %s is for evaluating a model, but none is given", s->set.data);
     if (status == SDLF_OK && s->set.picture && !s->weights)
-        status = sdlf_fail(SDLF_ERROR_ARGUMENT, "--picture %s is for a model, and none is given", s->set.picture);
+        status = sdlf_fail(SDLF_ERROR_ARGUMENT, "--picture %s is for a model, but none is given", s->set.picture);
     if (status != SDLF_OK) return status;
     interrupt_waits();
     if (s->weights) status = look_at_model(s);
@@ -352,12 +352,9 @@ static int run(int count, char **words)
         .command = "report",
         .synopsis = "[options] RUN.jsonl|FOLDER... [MODEL]",
         .text = "Make one page of training runs and of a model, to be opened in a browser, sent and printed: curves, "
-                "the options in which the "
-                "runs differ, confusion and mistakes, what layers make of a picture and where Grad-CAM finds its "
-                "class, the "
-                "network's graph, memory, and each layer's time beside its floor. It "
-                "is one file, and asks "
-                "nothing of a network.",
+                "the options in which the runs differ, confusion and mistakes, what layers make of a picture and where "
+                "Grad-CAM finds its class, the network's graph, memory, and each layer's time beside its floor. It is "
+                "one file that loads nothing else.",
         .parts = parts,
         .operands_minimum = 1,
         .operands_maximum = RUNS_MOST,

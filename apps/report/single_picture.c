@@ -31,7 +31,7 @@ sdlf_status single_picture_from_sample(single_picture *c, sdlf_model *model, con
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--sample %lld: %s has samples 0 to %lld", (long long)index, data->name,
                          (long long)count - 1);
     if (!sheet_shows(c->shape))
-        return sdlf_fail(SDLF_ERROR_SHAPE, "--sample %lld: samples of %s are no pictures", (long long)index,
+        return sdlf_fail(SDLF_ERROR_SHAPE, "--sample %lld: samples of %s are not pictures", (long long)index,
                          sdlf_shape_print(c->shape).text);
     make_room(c);
     c->name = memory_print("sample %s", number_count(index).text);
@@ -60,7 +60,7 @@ sdlf_status single_picture_from_file(single_picture *c, sdlf_model *model, const
     return status;
 }
 
-/* The likeliest classes, the lower of equals first. */
+/* Sorts the most probable classes, the lower of equals first. */
 static void put_in_order(single_picture *c)
 {
     for (int i = 0; i < c->class_count; i++) {
@@ -81,7 +81,7 @@ static sdlf_status read_scores(single_picture *c, sdlf_plan *plan, const sdlf_mo
     if (status != SDLF_OK) return status;
     int64_t count = sdlf_tensor_count(&output.tensor);
     if (output.tensor.dtype != SDLF_FLOAT32 || count < 1 || count > 1 << 24)
-        return sdlf_fail(SDLF_ERROR_SHAPE, "the network gives %s %s, and scores of classes were expected",
+        return sdlf_fail(SDLF_ERROR_SHAPE, "the network outputs %s %s, expected scores of classes",
                          sdlf_dtype_name(output.tensor.dtype), sdlf_shape_print(output.tensor.shape).text);
     float *scores = memory_allocate((size_t)count * sizeof *scores);
     status = sdlf_plan_read(plan, name, scores, SDLF_FLOAT32, count * (int64_t)sizeof *scores);
@@ -101,7 +101,7 @@ static bool shows(activation *a, sdlf_model *model, sdlf_plan *plan, int layer)
     return activation_of(a, model, plan, layer) && sheet_shows(sdlf_shape(1, a->shape.dim[1], a->shape.dim[2]));
 }
 
-/* Layers from the first that shows to the last, evenly. */
+/* Keeps layers evenly spaced from the first that can be shown to the last. */
 static void keep_layers(single_picture *c, sdlf_model *model, sdlf_plan *plan)
 {
     activation a;
@@ -125,7 +125,7 @@ sdlf_status single_picture_run(single_picture *c, sdlf_model *model, sdlf_calcul
 {
     sdlf_plan *plan = NULL;
     if (sdlf_model_input_count(model) != 1)
-        return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s' has %d inputs, and one for a picture was expected",
+        return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s' has %d inputs, expected one for a picture",
                          sdlf_model_name(model), sdlf_model_input_count(model));
     const char *input = sdlf_model_layer(model, sdlf_model_input(model, 0).layer)->name;
     sdlf_status status = sdlf_plan_create(
@@ -154,8 +154,7 @@ sdlf_status single_picture_explain(single_picture *c, sdlf_model *model, sdlf_ca
 {
     grad_cam cam;
     if (class >= c->class_count)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--class %d: the network tells classes 0 to %d apart", class,
-                         c->class_count - 1);
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--class %d: the network has classes 0 to %d", class, c->class_count - 1);
     sdlf_status status = grad_cam_open(&cam, model, calculator, layer);
     if (status != SDLF_OK && status != SDLF_ERROR_MEMORY && !layer) {
         c->cam_missing = memory_copy_text(sdlf_error_message());

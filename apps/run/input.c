@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What goes into a model that is run. */
+/* The inputs of a model that is run. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "apps/run/run.h"
 #include "apps/system/memory.h"
 
-/* By its name; standard input has none that says it. */
+/* True if its name says that it is an array; standard input has no such name. */
 static bool is_array(const char *path)
 {
     static const char magic[] = "\x93NUMPY";
@@ -32,13 +32,13 @@ sdlf_status run_take_standard(run_session *s)
 
 sdlf_status run_check_pictures(const run_session *s, const arguments *given)
 {
-    if (s->set.inputs.count == 0) return SDLF_OK; /* what is missing is said later */
+    if (s->set.inputs.count == 0) return SDLF_OK; /* what is missing is reported later */
     for (int i = 0; i < s->set.inputs.count; i++)
         if (!s->input[i].is_array) return SDLF_OK;
     return preprocess_refuse(given, s->input[0].path);
 }
 
-/* A pipe, which somebody may fill before the next one: it is read to its end before another file is opened. */
+/* True for a pipe: it is read to its end before another file is opened, since its writer may fill it first. */
 static bool is_stream(const char *path)
 {
     struct stat at;
@@ -104,10 +104,10 @@ static sdlf_status write_values(run_session *s, const char *name, const sdlf_ten
     return sdlf_plan_write_converted(s->plan, name, from->data, from->dtype, sdlf_tensor_count(from));
 }
 
-/* Is every integer a number of that floating type, too? */
+/* True if every integer is representable in that floating-point type. */
 static bool is_exact(const sdlf_tensor *integers, sdlf_dtype dtype)
 {
-    const double most = 9007199254740992; /* 2^53: to there a double is the integer */
+    const double most = 9007199254740992; /* 2^53: up to this a double is exact */
     const char *from = integers->data;
     size_t size = sdlf_dtype_size(integers->dtype);
     for (int64_t i = 0; i < sdlf_tensor_count(integers); i++) {
@@ -121,7 +121,7 @@ static bool is_exact(const sdlf_tensor *integers, sdlf_dtype dtype)
     return true;
 }
 
-/* Arrays go in as they are, and a network answers anything to samples that are not normalised as those were that it was trained on. */
+/* Arrays are passed unchanged: warns, since a network's output is meaningless without the normalisation that it was trained with. */
 static void warn_of_normalization(run_session *s, const char *path, const char *name)
 {
     const sdlf_normalization *n = sdlf_model_normalization(s->model);
@@ -129,11 +129,11 @@ static void warn_of_normalization(run_session *s, const char *path, const char *
     if (!n->known || same || s->is_later_part || strcmp(name, input_name(s, 0)) != 0) return;
     char how[96] = "channel by channel";
     if (n->channels.count == 0) snprintf(how, sizeof how, "as (x - %g) * %g", (double)n->mean, (double)n->scale);
-    terminal_warning("run", "%s goes in as it is: %s was trained on samples that were normalised, %s", path,
+    terminal_warning("run", "%s is used unchanged: %s was trained on samples that were normalised, %s", path,
                      s->model_path, how);
 }
 
-/* An array into the input: straight from its file, where the plan has it in the host's memory as it is. */
+/* Writes an array to the input: directly from its file if the plan's input is in host memory with the same form. */
 static sdlf_status write_array(run_session *s, const char *name, run_file *file)
 {
     sdlf_binding binding;
@@ -144,17 +144,17 @@ static sdlf_status write_array(run_session *s, const char *name, run_file *file)
                   sdlf_shape_equal(given->shape, sdlf_shape_without(input->shape, 0));
     if (sample)
         return sdlf_fail(SDLF_ERROR_SHAPE,
-                         "%s: input '%s' takes batches, and the file has one sample without its first dimension, %s: "
+                         "%s: input '%s' expects batches, but the file has one sample without its first dimension, %s: "
                          "expected 1x%s",
                          file->path, name, sdlf_shape_print(given->shape).text, sdlf_shape_print(given->shape).text);
     if (!sdlf_shape_equal(given->shape, input->shape))
-        return sdlf_fail(SDLF_ERROR_SHAPE, "%s: input '%s' is %s, and the file has %s", file->path, name,
+        return sdlf_fail(SDLF_ERROR_SHAPE, "%s: input '%s' is %s, but the file has %s", file->path, name,
                          sdlf_shape_print(input->shape).text, sdlf_shape_print(given->shape).text);
     if (sdlf_dtype_is_float(given->dtype) != sdlf_dtype_is_float(input->dtype)) {
         status = sdlf_dtype_is_float(input->dtype) ? run_read_array(file) : SDLF_OK;
         if (status != SDLF_OK) return status;
         if (given->data == NULL || !is_exact(given, input->dtype))
-            return sdlf_fail(SDLF_ERROR_SHAPE, "%s: input '%s' is of %s, and the file's elements are of %s%s",
+            return sdlf_fail(SDLF_ERROR_SHAPE, "%s: input '%s' is of %s, but the file's elements are of %s%s",
                              file->path, name, sdlf_dtype_name(input->dtype), sdlf_dtype_name(given->dtype),
                              given->data != NULL ? ", which are not all numbers of that type" : "");
     }
@@ -166,7 +166,7 @@ static sdlf_status write_array(run_session *s, const char *name, run_file *file)
     return status == SDLF_OK ? write_values(s, name, given) : status;
 }
 
-/* All pictures, as the batch of one input. */
+/* Writes all images as the batch of one input. */
 static sdlf_status write_pictures(run_session *s, const char *name, const int *which, int count)
 {
     sdlf_binding binding;
@@ -175,7 +175,7 @@ static sdlf_status write_pictures(run_session *s, const char *name, const int *w
     sdlf_shape shape = binding.tensor.shape;
     if (shape.rank != 4 || shape.dim[0] != count)
         return sdlf_fail(SDLF_ERROR_SHAPE,
-                         "input '%s' is %s, which does not hold %d picture%s, as what '%s' is taken for (arrays are "
+                         "input '%s' is %s, which does not hold %d picture%s, which '%s' is taken for (arrays are "
                          "files that end in .npy or .pb)",
                          name, sdlf_shape_print(shape).text, count, count == 1 ? "" : "s", s->input[which[0]].path);
     preprocess_frame frame;
@@ -194,8 +194,8 @@ static sdlf_status write_pictures(run_session *s, const char *name, const int *w
     return status;
 }
 
-/* The files that are for input `index`: those of its name, and of those without a name the one in its place; of a model
- * with one input, all of them. */
+/* Lists the files for input `index`: those with its name, and the unnamed one at its position; for a model with one
+ * input, all of them. */
 static int files_for(const run_session *s, int index, int *which)
 {
     int count = 0, unnamed = 0;
@@ -232,7 +232,7 @@ sdlf_status run_write_inputs(run_session *s)
         const char *name = input_name(s, i);
         if (count == 0) {
             sdlf_binding binding;
-            if (sdlf_plan_input(s->plan, name, &binding) != SDLF_OK) continue; /* nothing depends on it */
+            if (sdlf_plan_input(s->plan, name, &binding) != SDLF_OK) continue; /* unused */
             return sdlf_fail(SDLF_ERROR_ARGUMENT, "input '%s', %s, is missing: give it with --input %s=FILE", name,
                              sdlf_shape_print(binding.tensor.shape).text, name);
         }

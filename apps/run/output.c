@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What comes out of a model that was run. */
+/* The outputs of a model that was run. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,7 +13,7 @@
 
 enum { SHOWN = 8, SMALL = 4096 };
 
-/* The largest of those that are left, which are numbers; -1: none is. */
+/* The largest remaining value that is not NaN; -1: none. */
 static int64_t largest(const double *value, int64_t count)
 {
     int64_t best = -1;
@@ -22,7 +22,7 @@ static int64_t largest(const double *value, int64_t count)
     return best;
 }
 
-/* The likeliest classes of one sample, by its scores, which are used up; those without a number come last. */
+/* Shows the most probable classes of one sample by its scores, which are overwritten; NaN scores come last. */
 static void show_top(const run_session *s, double *score, int64_t classes, json_t *list)
 {
     double *raw = memory_allocate((size_t)classes * sizeof *raw),
@@ -57,7 +57,7 @@ static void take_values(const sdlf_tensor *tensor, int64_t first, int64_t count,
     sdlf_convert(SDLF_FLOAT64, value, tensor->dtype, from, count);
 }
 
-/* Scores that are no numbers are shown, and make the run fail at its end. */
+/* NaN scores are shown, and make the run fail at its end. */
 static void note_scores(run_session *s, const char *name, const double *score, int64_t classes)
 {
     if (s->not_finite != NULL || scores_check(score, classes) == SDLF_OK) return;
@@ -99,7 +99,7 @@ static void summarise(const char *name, const sdlf_tensor *tensor, json_t *objec
             finite += isfinite(value[i]);
         }
     }
-    take_values(tensor, 0, count < SMALL ? count : SMALL, value); /* the first again */
+    take_values(tensor, 0, count < SMALL ? count : SMALL, value); /* the first ones again */
     if (object == NULL) {
         printf("%s  %s %s  ", name, sdlf_dtype_name(tensor->dtype), sdlf_shape_print(tensor->shape).text);
         if (count == 0) {
@@ -127,7 +127,7 @@ static void summarise(const char *name, const sdlf_tensor *tensor, json_t *objec
     json_object_set_new(object, "values", list);
 }
 
-/* To the files that want this output. */
+/* Writes an output to the files that request it. */
 static sdlf_status write_files(const run_session *s, int index, const char *name, const sdlf_tensor *tensor)
 {
     int unnamed = 0;
@@ -183,15 +183,13 @@ bool run_prints_array(const run_session *s)
 sdlf_status run_check_outputs(const run_session *s)
 {
     if (run_prints_array(s) && (s->set.json || s->set.top > 0))
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--output - and --%s: standard output takes one of the two",
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--output - and --%s: only one of the two can go to standard output",
                          s->set.json ? "json" : "top");
     for (int i = 0; i < s->set.outputs.count; i++) {
         const char *path = s->output[i].path;
         if (run_ends_with(path, ".pb") || run_ends_with(path, ".npz"))
             return sdlf_fail(SDLF_ERROR_ARGUMENT,
-                             "--output %s: outputs are written as arrays of NumPy: expected a name "
-                             "such as y.npy",
-                             path);
+                             "--output %s: outputs are written as NumPy arrays: expected a name such as y.npy", path);
         for (int j = 0; j < i; j++)
             if (strcmp(path, s->output[j].path) == 0)
                 return sdlf_fail(SDLF_ERROR_ARGUMENT, "--output %s: two outputs cannot be one file", path);

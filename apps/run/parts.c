@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A batch that several devices share: each has a part of the samples, with a model and a plan of its own, in a thread
- * of its own. */
+/* A batch split over several devices: each has a part of the samples, and its own model, plan and
+ * thread. */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 #include "apps/run/run.h"
 #include "apps/system/memory.h"
 
-/* Those of the pictures for one input that this part has. */
+/* True for the images of one input that belong to this part. */
 static bool has_picture(const run_session *whole, int which, int64_t first, int64_t count)
 {
     int64_t at = 0;
@@ -22,8 +22,8 @@ static bool has_picture(const run_session *whole, int which, int64_t first, int6
     return at >= first && at < first + count;
 }
 
-/* Samples [first, first + part->batch) of an array that has one for each of the batch; others are the same for all
- * parts. */
+/* Takes samples [first, first + part->batch) of an array with one for each of the batch; other arrays are the same for
+ * all parts. */
 static void take_samples(const run_session *whole, run_session *part, run_file *file, int64_t first)
 {
     sdlf_tensor *tensor = &file->tensor;
@@ -42,7 +42,7 @@ static void make_part(const run_session *whole, run_session *part, int64_t first
     part->batch = count;
     part->is_part = true;
     if (part->set.onnx.batch > 0) part->set.onnx.batch = count;
-    memset(part->set.onnx.text, 0, sizeof part->set.onnx.text); /* they are the whole's */
+    memset(part->set.onnx.text, 0, sizeof part->set.onnx.text); /* owned by the whole */
     part->set.inputs.count = 0;
     for (int i = 0; i < whole->set.inputs.count; i++) {
         if (!whole->input[i].is_array && !has_picture(whole, i, first, count)) continue;
@@ -73,8 +73,8 @@ sdlf_status run_in_parts(run_session *s)
         if (s->listed[i].must_be_known)
             status =
                 sdlf_fail(SDLF_ERROR_UNSUPPORTED,
-                          "--devices %s: shapes of the model are made from its input '%s', so that its batch cannot "
-                          "be split",
+                          "--devices %s: shapes in the model depend on its input '%s', so that its batch cannot be "
+                          "split",
                           devices->devices, s->listed[i].name);
     if (status != SDLF_OK) return status;
     s->part = memory_allocate((size_t)count * sizeof *s->part);
@@ -90,7 +90,7 @@ sdlf_status run_in_parts(run_session *s)
     int started = 1;
     while (started < count && pthread_create(&thread[started], NULL, start, &s->part[started]) == 0) started++;
     start(&s->part[0]);
-    for (int i = started; i < count; i++) start(&s->part[i]); /* without a thread it takes longer */
+    for (int i = started; i < count; i++) start(&s->part[i]); /* without threads: slower */
     for (int i = 1; i < started; i++) pthread_join(thread[i], NULL);
     for (int i = 0; i < count; i++)
         if (s->part[i].status != SDLF_OK) return sdlf_fail(s->part[i].status, "%s", s->part[i].message);
@@ -113,7 +113,7 @@ void run_release_parts(run_session *s)
     s->model = NULL;
 }
 
-/* One part's, in memory of the caller's. */
+/* Reads one part's output into memory that the caller frees. */
 static sdlf_status read_part(const run_session *part, const char *name, sdlf_tensor *tensor)
 {
     sdlf_binding binding;
@@ -126,7 +126,7 @@ static sdlf_status read_part(const run_session *part, const char *name, sdlf_ten
     return status == SDLF_OK ? sdlf_plan_trim(part->plan, name, tensor) : status;
 }
 
-/* Behind what there is of those before. */
+/* Appends a part's output to those before. */
 static sdlf_status append(sdlf_tensor *whole, const sdlf_tensor *more, const char *name, const run_session *s,
                           int index)
 {
@@ -137,8 +137,8 @@ static sdlf_status append(sdlf_tensor *whole, const sdlf_tensor *more, const cha
     for (int d = 1; d < shape.rank && fits; d++) fits = shape.dim[d] == whole->shape.dim[d];
     if (!fits)
         return sdlf_fail(SDLF_ERROR_SHAPE,
-                         "output '%s' is %s of %lld samples: several devices need one whose first dimension goes with "
-                         "the batch",
+                         "output '%s' is %s of %lld samples: several devices need one whose first dimension is the "
+                         "batch",
                          name, sdlf_shape_print(shape).text, (long long)batch);
     int64_t rows = whole->shape.dim[0];
     shape.dim[0] += rows;

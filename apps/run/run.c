@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf run: a model on inputs from files. */
+/* sdlf run: runs a model on inputs from files. */
 #include "apps/run/run.h"
 #include "apps/output/status_line.h"
 
@@ -28,19 +28,18 @@ static const argument run_arguments[] = {
     {"labels", ARGUMENT_TEXT, offsetof(run_settings, label_file), "FILE", .standard = ARGUMENT_STANDARD_INPUT,
      .help = "names of the classes, one a line; prints 5 of them unless --top says how many"},
     {"state", ARGUMENT_LIST, offsetof(run_settings, states), "INPUT=OUTPUT",
-     .help = "run step by step: an output is the next step's input, such as a decoder's keys and values; \"*\" in both "
-             "stands for any part of a name, \",\" is between several; may be repeated"},
+     .help = "run step by step: an output becomes the next step's input, such as a decoder's keys and values; \"*\" in "
+             "both matches any part of a name, \",\" separates several; may be repeated"},
     {"steps", ARGUMENT_INT, offsetof(run_settings, steps), "N", .minimum = 1, .maximum = 1000000,
-     .help = "with --state: the number of steps (default: 1); inputs with an open dimension are cut along it into N "
-             "parts, one "
-             "for each"},
+     .help = "with --state: the number of steps (default: 1); inputs with an open dimension are split along it into N "
+             "parts, one per step"},
     {"growing", ARGUMENT_LIST, offsetof(run_settings, growing), "INPUT",
-     .help = "with --state: an input with a number for every position so far, such as an attention_mask: a step takes "
-             "the first of its file; may be repeated"},
+     .help = "with --state: an input with an element for every position so far, such as an attention_mask: a step "
+             "reads the first of its file; may be repeated"},
     {"capacity", ARGUMENT_INT, offsetof(run_settings, capacity), "N", .minimum = 1, .maximum = 16777216,
-     .help = "with --state: positions that states have room for (default: what the steps take)"},
+     .help = "with --state: capacity of the states in positions (default: what the steps need)"},
     {"dtype", ARGUMENT_CHOICE, offsetof(run_settings, dtype), "TYPE", .choices = dtype_names, .fallback = "float32",
-     .help = "the type of floating numbers"},
+     .help = "the floating-point type"},
     {"calculator", ARGUMENT_NAME, offsetof(run_settings, calculator), "NAME", .names = machine_calculator_name,
      .fallback = "cpu", .help = "what computes"},
     {"threads", ARGUMENT_INT, offsetof(run_settings, choice.threads), "N", .minimum = 1, .maximum = 1024,
@@ -49,12 +48,12 @@ static const argument run_arguments[] = {
 };
 
 static const argument output_arguments[] = {
-    {"json", ARGUMENT_FLAG, offsetof(run_settings, json), .help = "print JSON, with every number of small outputs"},
+    {"json", ARGUMENT_FLAG, offsetof(run_settings, json), .help = "print JSON, with every element of small outputs"},
     {0},
 };
 
-/* "NAME=FILE"; a file may have "=" in its own name if a "/" comes before it and it is there, or if it begins with "./"
- * or "../". */
+/* "NAME=FILE"; a file name may contain "=" if a "/" comes before it and the file exists, or if it begins with "./" or
+ * "../". */
 static void split_files(run_session *s, run_file *files, const argument_list *list)
 {
     for (int i = 0; i < list->count; i++) {
@@ -69,7 +68,7 @@ static void split_files(run_session *s, run_file *files, const argument_list *li
     }
 }
 
-/* The input of the file that this one is for, by its name, or as the next without one; -1: none. */
+/* The model input for this file, by its name, or the next input if unnamed; -1: none. */
 static int listed_for(const run_session *s, const run_file *file, int *unnamed)
 {
     if (file->name == NULL) return *unnamed < s->listed_count ? (*unnamed)++ : -1;
@@ -78,7 +77,7 @@ static int listed_for(const run_session *s, const run_file *file, int *unnamed)
     return -1;
 }
 
-/* The shapes of the arrays, which say what the file leaves open; their number. */
+/* Collects the shapes of the arrays, which determine the model file's open dimensions; returns their number. */
 static int take_shapes(const run_session *s, sdlf_onnx_shape *shapes)
 {
     int unnamed = 0, count = 0;
@@ -90,7 +89,7 @@ static int take_shapes(const run_session *s, sdlf_onnx_shape *shapes)
     return count;
 }
 
-/* The arrays that the model is made from; read once, since a pipe has them once. */
+/* Reads the arrays that the model is built from; only once, since they may come from a pipe. */
 static sdlf_status read_known(run_session *s, sdlf_onnx_known *known, int *count)
 {
     int unnamed = 0;
@@ -114,7 +113,7 @@ static sdlf_status open_onnx(run_session *s, int64_t batch, const sdlf_onnx_know
     options.batch = batch;
     options.known = known;
     options.known_count = known_count;
-    options.leave_weights = true; /* for the plan, the only one */
+    options.leave_weights = true; /* for the only plan */
     sdlf_onnx_shape shapes[ARGUMENT_LIST_MAX];
     options.shapes = shapes;
     options.shape_count = take_shapes(s, shapes);
@@ -123,7 +122,7 @@ static sdlf_status open_onnx(run_session *s, int64_t batch, const sdlf_onnx_know
     return sdlf_model_from_onnx(&s->model, s->model_path, &options);
 }
 
-/* The plan, and a copy of one output after the other. */
+/* Counts the plan, and a copy of the largest output. */
 static sdlf_status check_memory(run_session *s, const sdlf_memory_info *memory)
 {
     const char *name = memory->output_name != NULL ? memory->output_name : "";
@@ -143,14 +142,14 @@ static sdlf_status make_plan(run_session *s, sdlf_calculator *calculator, int64_
     sdlf_plan_options options = {.batch = batch,
                                  .forward = calculator,
                                  .dtype = s->set.dtype == 1 ? SDLF_FLOAT64 : SDLF_FLOAT32,
-                                 .take_parameters = true};
+                                 .consume_parameters = true};
     sdlf_memory_info memory;
     sdlf_status status = sdlf_plan_measure(&memory, s->model, &options);
     if (status == SDLF_OK) status = check_memory(s, &memory);
     return status == SDLF_OK ? sdlf_plan_create(&s->plan, s->model, &options) : status;
 }
 
-/* Is the first dimension of an input of the file open? */
+/* True if the first dimension of an input in the file is open. */
 static bool has_open_batch(const run_session *s)
 {
     for (int i = 0; i < s->listed_count; i++) {
@@ -160,8 +159,8 @@ static bool has_open_batch(const run_session *s)
     return false;
 }
 
-/* A file is read for just the batch that is run, if it leaves it open, so that what is worked out from shapes is worked
- * out for that; and if it does not, and the model cannot be had for any batch. */
+/* A file is read for exactly the batch that is run if it leaves the batch open, so that values computed from shapes are
+ * right for it; likewise if it does not, and the model cannot be built for any batch. */
 static sdlf_status make_model(run_session *s)
 {
     sdlf_calculator *calculator = NULL;
@@ -184,7 +183,7 @@ static sdlf_status make_model(run_session *s)
     return status;
 }
 
-/* Only the file's inputs are wanted of its description, which can be as large as the weights of a small model. */
+/* Only the inputs are kept from the file's description, which can be as large as the weights of a small model. */
 static sdlf_status inspect(run_session *s)
 {
     sdlf_onnx_options options;
@@ -227,7 +226,7 @@ static sdlf_status work(run_session *s, const arguments *given)
 {
     split_files(s, s->input, &s->set.inputs);
     split_files(s, s->output, &s->set.outputs);
-    sdlf_status status = preprocess_check(&s->set.preprocess); /* before anything long */
+    sdlf_status status = preprocess_check(&s->set.preprocess); /* before any long work */
     if (status == SDLF_OK) status = take_devices(s, given);
     if (status == SDLF_OK) status = run_take_standard(s);
     if (status == SDLF_OK) status = run_check_pictures(s, given);
@@ -241,7 +240,7 @@ static sdlf_status work(run_session *s, const arguments *given)
                                                                                          : run_forward(s);
     status_line_clear();
     if (status == SDLF_OK && s->set.label_file == NULL) labels_of_model(&s->labels, s->model);
-    if (status == SDLF_OK) interrupt_waits(); /* until the files are whole, as export does */
+    if (status == SDLF_OK) interrupt_waits(); /* until the files are complete, as in export */
     return status == SDLF_OK ? run_show_outputs(s) : status;
 }
 
@@ -276,8 +275,8 @@ static int run(int count, char **words)
         .command = "run",
         .synopsis = "[options] MODEL",
         .text =
-            "Run a model, from an ONNX or a safetensors file, on inputs from files: say what comes out, or write it to "
-            "files. Pictures are preprocessed as in training, where the model's file says how that was, or as "
+            "Run a model, from an ONNX or a safetensors file, on inputs from files: summarise the outputs, or write "
+            "them to files. Pictures are preprocessed as in training, where the model's file says how that was, or as "
             "--preprocess says.",
         .parts = parts,
         .operands_minimum = 1,

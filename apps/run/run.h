@@ -21,7 +21,7 @@ typedef struct run_settings {
     int dtype;
     bool json;
     machine_choice choice;
-    rank_settings ranks; /* of which --devices */
+    rank_settings ranks; /* only --devices */
     onnx_settings onnx;
     preprocess_settings preprocess;
 } run_settings;
@@ -30,9 +30,9 @@ typedef struct run_settings {
 typedef struct run_file {
     const char *name; /* NULL: not named */
     const char *path;
-    bool is_array;           /* of an input: else it is a picture */
+    bool is_array;           /* of an input: else it is an image */
     sdlf_tensor_file *array; /* open, of such an input */
-    sdlf_tensor tensor;      /* what it is; with elements where the model is made from them, or a pipe had them */
+    sdlf_tensor tensor;      /* dtype and shape; elements only if the model is built from them or it was a pipe */
 } run_file;
 
 /* An input of an ONNX file, as it is listed there. */
@@ -42,7 +42,7 @@ typedef struct run_listed {
     bool must_be_known;
 } run_listed;
 
-/* What came out of all steps. */
+/* The outputs of all steps. */
 typedef struct run_collected {
     const char *name; /* the model's */
     sdlf_tensor tensor;
@@ -64,51 +64,51 @@ typedef struct run_session {
     labels labels;
     sdlf_state *state; /* of --state */
     int state_count;
-    run_collected *collected; /* of --steps; NULL: the plan has what came out */
+    run_collected *collected; /* of --steps; NULL: the plan holds the outputs */
     int collected_count;
-    struct run_session *part; /* each device's, of several; the model is the first one's then */
+    struct run_session *part; /* one for each of several devices; the model is then the first one's */
     int part_count;
-    bool is_part;       /* which borrows all but its machine, model and plan */
-    bool is_later_part; /* than the first, which warns for all */
+    bool is_part;       /* it borrows all but its machine, model and plan */
+    bool is_later_part; /* not the first, which warns for all */
     sdlf_status status;
     char *message;    /* of a part that failed */
     char *not_finite; /* what is wrong with the scores; NULL: nothing is */
 } run_session;
 
-/* What stands in the place of "-", and which inputs are arrays. */
+/* Resolve "-", and find out which inputs are arrays. */
 sdlf_status run_take_standard(run_session *s);
-/* Options of pictures are refused where every input is an array. */
+/* Reject image options if every input is an array. */
 sdlf_status run_check_pictures(const run_session *s, const arguments *given);
-/* Open the arrays among the inputs, which say how large the batch is. */
+/* Open the arrays among the inputs, which determine the batch size. */
 sdlf_status run_open_inputs(run_session *s);
-/* Have an array's elements before the plan does. */
+/* Read an array's elements before there is a plan. */
 sdlf_status run_read_array(run_file *file);
 void run_close_inputs(run_session *s);
-/* Everything into the plan's inputs. */
+/* Write everything into the plan's inputs. */
 sdlf_status run_write_inputs(run_session *s);
-/* What came out: files, and text or JSON. SDLF_ERROR_NUMERIC, once all is there, where classes are wanted and scores
- * are not finite. */
+/* Write the outputs: files, and text or JSON. SDLF_ERROR_NUMERIC, after all is written, if classes are wanted and
+ * scores are not finite. */
 sdlf_status run_show_outputs(run_session *s);
 
-/* The model and its plan, made for the inputs, and their outputs. */
+/* Create the model and its plan for the inputs, and compute the outputs. */
 sdlf_status run_forward(run_session *s);
-/* The same on several devices, each with a part of the batch. Errors: also SDLF_ERROR_SHAPE where an output is none of
- * samples. */
+/* The same on several devices, each with a part of the batch. Errors: also SDLF_ERROR_SHAPE if an output has no batch
+ * dimension. */
 sdlf_status run_in_parts(run_session *s);
 void run_release_parts(run_session *s);
-/* Steps that go on from one another, with --state. */
+/* Run steps that continue from one another, with --state. */
 sdlf_status run_steps(run_session *s, const arguments *given);
 void run_release_steps(run_session *s);
-/* Is the output one of them? Then nobody shows it. */
+/* True if the output is a state, which is not shown. */
 bool run_is_state(const run_session *s, const char *output);
-/* An output, of all samples, in memory that the caller frees, whatever the result. */
+/* Read an output, for all samples, into memory that the caller frees, whatever the result. */
 sdlf_status run_read_output(const run_session *s, const char *name, sdlf_tensor *tensor);
 
-/* Does an array go to standard output, which then takes nothing else? */
+/* True if an array goes to standard output, which then gets nothing else. */
 bool run_prints_array(const run_session *s);
 bool run_ends_with(const char *text, const char *end);
 
-/* Can the files of --output be written, one each, as arrays? */
+/* Check that the files of --output can be written as arrays, and are distinct. */
 sdlf_status run_check_outputs(const run_session *s);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Steps of a model that go on from one another: --state and --steps. */
+/* Steps of a model that continue from one another: --state and --steps. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static void add_state(run_session *s, char *input, char *output)
     s->state[s->state_count++] = (sdlf_state){.input = input, .output = output};
 }
 
-/* What stands for the star of `pattern` in `name`; NULL: it does not fit. */
+/* The part of `name` that matches the star of `pattern`; NULL: no match. */
 static char *star_of(const char *pattern, const char *name)
 {
     const char *star = strchr(pattern, '*');
@@ -34,7 +34,7 @@ static char *star_of(const char *pattern, const char *name)
     return memory_print("%.*s", (int)(length - before - after), name + before);
 }
 
-/* "past.*=present.*": every input of the file that fits. */
+/* "past.*=present.*": adds every input of the file that matches. */
 static sdlf_status add_pattern(run_session *s, const char *input, const char *output)
 {
     const char *star = strchr(output, '*');
@@ -97,13 +97,13 @@ void run_release_steps(run_session *s)
 
 /* ---- inputs ---- */
 
-/* An array of all steps, and the axis along which each has a part; -1: each has all of it. */
+/* An array for all steps, and the axis along which it is split into steps; -1: every step gets all of it. */
 typedef struct step_input {
     const run_listed *listed;
     run_file *file;
     int axis;
     sdlf_shape shape; /* of a step */
-    bool grows;       /* a step has what came before, too */
+    bool grows;       /* a step also gets the earlier steps' parts */
 } step_input;
 
 static bool is_growing(const run_session *s, const char *input)
@@ -125,7 +125,7 @@ static sdlf_status cut(const run_session *s, step_input *input)
     input->shape.dim[input->axis] /= s->set.steps;
     if (input->shape.dim[input->axis] * s->set.steps == whole.dim[input->axis] && whole.dim[input->axis] > 0)
         return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_SHAPE, "%s: input '%s' of %" PRId64 " steps is cut along axis %d, and the file has %s",
+    return sdlf_fail(SDLF_ERROR_SHAPE, "%s: input '%s' of %" PRId64 " steps is split on axis %d, but the file has %s",
                      input->file->path, input->listed->name, s->set.steps, input->axis, sdlf_shape_print(whole).text);
 }
 
@@ -149,7 +149,7 @@ static sdlf_status find_inputs(run_session *s, step_input *inputs)
     return status;
 }
 
-/* The step's part of an array, of that shape, packed. */
+/* Copies the step's part of an array, of that shape, packed. */
 static void take_part(const step_input *input, int64_t step, sdlf_shape shape, char *to)
 {
     const sdlf_tensor *from = &input->file->tensor;
@@ -162,7 +162,7 @@ static void take_part(const step_input *input, int64_t step, sdlf_shape shape, c
         memcpy(to + i * part, (const char *)from->data + i * whole + first, (size_t)part);
 }
 
-/* What a step takes of an input that grows, where the file has that much. */
+/* The part of a growing input that a step takes, limited to what the file has. */
 static sdlf_shape grown_shape(const step_input *input, sdlf_shape wanted)
 {
     sdlf_shape whole = input->file->tensor.shape;
@@ -182,7 +182,7 @@ static sdlf_status write_part(sdlf_plan *plan, const step_input *input, int64_t 
     sdlf_shape shape = input->grows ? grown_shape(input, to->shape) : input->shape;
     sdlf_tensor part = sdlf_tensor_view(input->file->tensor.dtype, shape, NULL);
     if (!sdlf_shape_equal(to->shape, part.shape) || sdlf_dtype_is_float(to->dtype) != sdlf_dtype_is_float(part.dtype))
-        return sdlf_fail(SDLF_ERROR_SHAPE, "%s: input '%s' is %s %s in a step, and the file has %s %s",
+        return sdlf_fail(SDLF_ERROR_SHAPE, "%s: input '%s' is %s %s in a step, but the file has %s %s",
                          input->file->path, name, sdlf_dtype_name(to->dtype), sdlf_shape_print(to->shape).text,
                          sdlf_dtype_name(part.dtype), sdlf_shape_print(part.shape).text);
     char *packed = memory_allocate((size_t)sdlf_tensor_bytes(&part) + 1);
@@ -194,7 +194,7 @@ static sdlf_status write_part(sdlf_plan *plan, const step_input *input, int64_t 
 
 /* ---- outputs ---- */
 
-/* The outputs of a step, behind those of the steps before: a new first axis counts steps. */
+/* Appends the outputs of a step to those of earlier steps: a new first axis counts steps. */
 static sdlf_status collect(run_session *s, sdlf_plan *plan, int64_t step)
 {
     if (s->collected == NULL)
@@ -230,10 +230,10 @@ static sdlf_status collect(run_session *s, sdlf_plan *plan, int64_t step)
 static sdlf_status check(run_session *s, const arguments *given)
 {
     if (s->set.states.count == 0)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s needs --state: what a step goes on from",
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s needs --state",
                          arguments_given(given, "steps") ? "steps" : "growing");
     if (!network_is_onnx(s->model_path))
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--state is for ONNX files, and %s is none", s->model_path);
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--state is for ONNX files, but %s is not one", s->model_path);
     for (int i = 0; i < s->set.growing.count; i++) {
         bool found = false;
         for (int j = 0; j < s->listed_count; j++)
@@ -248,7 +248,7 @@ static sdlf_status check(run_session *s, const arguments *given)
     return SDLF_OK;
 }
 
-/* Names of outputs come from a model of no matter what length. */
+/* Output names come from the model and have any length. */
 static sdlf_status open_model(run_session *s, const sdlf_stateful_options *options, const step_input *inputs,
                               int64_t step)
 {
@@ -290,7 +290,7 @@ static sdlf_status go(run_session *s, sdlf_stateful *stateful, const step_input 
     return status;
 }
 
-/* Every input is a state or has a file. */
+/* Checks that every input is a state or has a file. */
 static sdlf_status check_inputs(const run_session *s, const step_input *inputs)
 {
     for (int i = 0; i < s->listed_count; i++) {
@@ -324,7 +324,7 @@ sdlf_status run_steps(run_session *s, const arguments *given)
     options.state_count = s->state_count;
     options.dimensions = onnx.dimensions;
     options.dimension_count = onnx.dimension_count;
-    int64_t step = 1; /* positions that a step adds at most: the longest part that is cut */
+    int64_t step = 1; /* the most positions that a step adds: the longest part that is split off */
     for (int i = 0; i < s->set.inputs.count; i++)
         if (!inputs[i].grows && inputs[i].axis >= 0 && inputs[i].shape.dim[inputs[i].axis] > step)
             step = inputs[i].shape.dim[inputs[i].axis];

@@ -20,7 +20,7 @@ static char *name_of(const char *path)
     return name;
 }
 
-/* A run that went on from a checkpoint within an epoch tells of that epoch again. */
+/* A run resumed within an epoch records that epoch again: the later line replaces the earlier. */
 static void put_epoch(run_log *run, json_t *line)
 {
     size_t last = json_array_size(run->epochs);
@@ -69,7 +69,7 @@ sdlf_status run_log_read(run_log *run, const char *path)
             status = sdlf_fail(SDLF_ERROR_FORMAT, "%s:%ld: expected at most %d bytes in a line, found %zu", path,
                                number, (int)MOST_OF_A_LINE, length);
         else if (value == NULL && next == NULL)
-            break; /* it is being written */
+            break; /* still being written */
         else
             status = value ? take_line(run, value, path, number)
                            : sdlf_fail(SDLF_ERROR_FORMAT, "%s:%ld: expected a JSON object: %s, at byte %d of the line",
@@ -79,7 +79,7 @@ sdlf_status run_log_read(run_log *run, const char *path)
     }
     free(bytes);
     if (status == SDLF_OK && !run->start)
-        status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: expected the log of a training run, and it is empty", path);
+        status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: expected the log of a training run, but it is empty", path);
     return status;
 }
 
@@ -160,7 +160,7 @@ static bool all_equal(const run_log *runs, int run_count, const char *key)
     return true;
 }
 
-/* Did one of the runs before have that option? Then it was looked at there. */
+/* True if an earlier run had that option, which was then compared there. */
 static bool is_seen(const run_log *runs, int before, const char *key)
 {
     for (int i = 0; i < before; i++)

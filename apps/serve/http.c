@@ -28,11 +28,11 @@ struct http_server {
     char token[HTTP_TOKEN];
 };
 
-/* A body while it comes. */
+/* A request body being received. */
 typedef struct incoming {
     unsigned char *bytes;
     size_t length, capacity;
-    int refused; /* a code; 0: it may be answered */
+    int refused; /* an HTTP status; 0: accepted */
 } incoming;
 
 static enum MHD_Result send_body(struct MHD_Connection *connection, int code, const char *type, char *body,
@@ -66,7 +66,7 @@ static enum MHD_Result refuse(struct MHD_Connection *connection, int code)
                        : code == 405 ? "refused: neither GET nor POST\n"
                        : code == 413 ? "refused: too large\n"
                        : code == 503 ? "refused: out of memory\n"
-                                     : "there is nothing here\n";
+                                     : "not found\n";
     return send_body(connection, code, "text/plain; charset=utf-8", memory_copy_text(text), strlen(text));
 }
 
@@ -78,12 +78,12 @@ static bool is_this_host(const http_server *s, const char *host)
     return host && (strcmp(host, address) == 0 || strcmp(host, name) == 0);
 }
 
-/* 0, or the code to refuse with. The token comes first: who does not have it learns nothing. */
+/* Returns 0, or the HTTP status of a refusal. The token is checked first: a client without it learns nothing. */
 static int check(const http_server *s, struct MHD_Connection *connection, const char *url, const char *method)
 {
     size_t length = strlen(s->token);
     unsigned different = url[0] != '/';
-    for (size_t i = 0; i < length && url[0]; i++) { /* in the same time wherever they differ */
+    for (size_t i = 0; i < length && url[0]; i++) { /* in constant time */
         different |= (unsigned char)url[1 + i] ^ (unsigned char)s->token[i];
         if (url[1 + i] == '\0') break;
     }
@@ -114,7 +114,7 @@ static void take(incoming *in, const char *data, size_t size)
     in->length += size;
 }
 
-/* Called when the headers are there, for each part of the body, and at its end. */
+/* Called when the headers have arrived, for each part of the body, and at its end. */
 static enum MHD_Result on_request(void *user, struct MHD_Connection *connection, const char *url, const char *method,
                                   const char *version, const char *data, size_t *size, void **state)
 {
@@ -165,7 +165,7 @@ static sdlf_status make_token(char *token)
     return SDLF_OK;
 }
 
-/* What libmicrohttpd would print about a connection is of no use to anybody. */
+/* Discards libmicrohttpd's messages about connections. */
 static void say_nothing(void *user, const char *format, va_list values)
 {
     (void)user;
@@ -187,8 +187,7 @@ sdlf_status http_open(http_server **server, int port, http_answerer *answer, voi
                              MHD_OPTION_EXTERNAL_LOGGER, say_nothing, NULL, MHD_OPTION_SOCK_ADDR, &here,
                              MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
                              (unsigned)HTTP_SECONDS, MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL, MHD_OPTION_END);
-        if (!s->daemon)
-            status = sdlf_fail(SDLF_ERROR_IO, "127.0.0.1:%d cannot be listened on: %s", port, strerror(errno));
+        if (!s->daemon) status = sdlf_fail(SDLF_ERROR_IO, "cannot listen on 127.0.0.1:%d: %s", port, strerror(errno));
     }
     if (status != SDLF_OK) {
         free(s);

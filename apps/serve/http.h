@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* A small HTTP server on 127.0.0.1, by libmicrohttpd: one thread, which calls `answer` for each request that may be
- * answered.
+/* A small HTTP server on 127.0.0.1, by libmicrohttpd: one thread, which calls `answer` for each request that is
+ * accepted.
  *
- * A request is refused before anybody looks at it where its address does not begin with the token (404), where it names
- * another host than this one, as pages do that have bound a name of theirs to 127.0.0.1 (403), where another site's
- * page has sent it (403), where its method is neither GET nor POST (405), or where its body is too large (413).
- * Connections are few and end when nothing comes. No answer is a file. */
+ * A request is refused before it reaches `answer` if its path does not begin with the token (404), if it names another
+ * host than this one, as in DNS rebinding (403), if another site's page sent it (403), if its method is neither GET nor
+ * POST (405), or if its body is too large (413). Connections are limited in number and time out when idle. No file is
+ * ever served. */
 #ifndef SDLF_APPS_SERVE_HTTP_H
 #define SDLF_APPS_SERVE_HTTP_H
 
@@ -16,7 +16,7 @@
 
 enum { HTTP_BODY_MOST = 1 << 24, HTTP_CONNECTIONS = 16, HTTP_SECONDS = 15, HTTP_TOKEN = 33 };
 
-/* `path` is what follows the token, "" or "classify". The answer's body is malloc'ed, and the server's to free. */
+/* `path` is the part after the token, "" or "classify". The answer's body is malloc'ed; the server frees it. */
 typedef struct http_request {
     const char *path;
     bool post;
@@ -33,15 +33,15 @@ typedef void http_answerer(http_answer *answer, const http_request *request, voi
 
 typedef struct http_server http_server;
 
-/* Listen on a port, or, for 0, on a free one. Errors: SDLF_ERROR_IO (a port that is taken), SDLF_ERROR_UNSUPPORTED (a
+/* Listen on a port, or, for 0, on a free one. Errors: SDLF_ERROR_IO (the port is in use), SDLF_ERROR_UNSUPPORTED (a
  * build without libmicrohttpd). */
 sdlf_status http_open(http_server **server, int port, http_answerer *answer, void *user);
-void http_close(http_server *server); /* accepts NULL; waits for the answer that is being made */
+void http_close(http_server *server); /* accepts NULL; waits for an answer in progress */
 
-/* The answer is this text, which is copied. */
+/* Set the answer to this text, which is copied. */
 void http_answer_text(http_answer *answer, int code, const char *type, const char *text);
 
 int http_port(const http_server *server);
-const char *http_token(const http_server *server); /* 32 letters of chance */
+const char *http_token(const http_server *server); /* 32 random letters */
 
 #endif

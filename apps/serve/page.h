@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The page of sdlf serve; CMake makes C of page.html and page.js. */
+/* The page of sdlf serve; CMake converts page.html and page.js to C. */
 #ifndef SDLF_APPS_SERVE_PAGE_H
 #define SDLF_APPS_SERVE_PAGE_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf serve: a page on this machine to draw on, which shows what a network makes of it. */
+/* sdlf serve: a page on this machine to draw on, which shows a network's results for the drawing. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static const argument serve_arguments[] = {
     {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME",
      .help = "the network, for weights files that hold none: a built-in name, FILE.json or FILE.onnx"},
     {"port", ARGUMENT_INT, offsetof(settings, port), "N", .minimum = 0, .maximum = 65535, .fallback = "0",
-     .help = "of 127.0.0.1; 0: a free one"},
+     .help = "port of 127.0.0.1; 0: a free one"},
     {"labels", ARGUMENT_TEXT, offsetof(settings, label_file), "FILE",
      .help = "names of the classes, one a line (default: those that the file carries)"},
     {"calculator", ARGUMENT_NAME, offsetof(settings, calculator), "NAME", .names = machine_calculator_name,
@@ -63,7 +63,7 @@ static void answer_json(http_answer *answer, int code, json_t *value)
     *answer = (http_answer){.code = code, .type = "application/json", .body = text, .length = strlen(text)};
 }
 
-/* Pictures as one, in base64; NULL: it cannot be made. */
+/* A sheet of images in base64; NULL on failure. */
 static json_t *sheet_json(const unsigned char *pixels, sdlf_shape sample, int count)
 {
     png_picture picture;
@@ -78,7 +78,7 @@ static json_t *sheet_json(const unsigned char *pixels, sdlf_shape sample, int co
     return result;
 }
 
-/* The picture as it was before it was normalised. */
+/* The image before normalisation. */
 static json_t *picture_json(const classifier *c)
 {
     int64_t count = (int64_t)c->frame.channels * c->frame.rows * c->frame.columns;
@@ -96,7 +96,7 @@ static void add_layer(json_t *list, const char *layer, const char *shape, json_t
                                               shape ? json_text(shape) : json_null(), "png", png));
 }
 
-/* What the first layers make of the picture: convolutions and poolings, whose outputs are pictures themselves. */
+/* The outputs of the first layers: convolutions and poolings, whose outputs can be shown as images. */
 static json_t *layers_json(const session *s)
 {
     const classifier *c = &s->classifier;
@@ -168,7 +168,7 @@ static sdlf_status serve(session *s)
     if (status == SDLF_OK) status = classifier_open(&s->classifier, &request, &s->set.preprocess);
     if (status == SDLF_OK && classifier_gives_values(&s->classifier))
         status = sdlf_fail(SDLF_ERROR_UNSUPPORTED,
-                           "%s: its network was trained with %s and gives numbers, and the page shows classes",
+                           "%s: its network was trained with %s and gives numbers, but the page shows classes",
                            s->set.weights, sdlf_loss_names[s->classifier.loss]);
     if (status != SDLF_OK) return status;
     if (!s->set.label_file) labels_of_model(&s->labels, s->classifier.model);
@@ -196,10 +196,9 @@ static int run(int count, char **words)
     static const command_usage usage = {
         .command = "serve",
         .synopsis = "--weights FILE [options]",
-        .text = "Show a page in the browser of this machine: draw on it or drop a picture, and see what the network "
-                "takes it for, and what its first "
-                "layers make of it. The page is on 127.0.0.1, at an address with a token that nobody else knows, until "
-                "Ctrl-C.",
+        .text = "Show a page in the browser of this machine: draw on it or drop a picture, and see the network's "
+                "predictions and the outputs of its first layers. The page is served on 127.0.0.1, at an address with "
+                "a secret token, until Ctrl-C.",
         .parts = parts,
         .examples = "  sdlf serve --weights lenet5.safetensors\n"
                     "  sdlf serve --weights mobilenetv2.onnx --preprocess imagenet --port 8000\n",
@@ -216,4 +215,4 @@ static int run(int count, char **words)
 }
 
 const command serve_command = {
-    .name = "serve", .summary = "show a page to draw on, with what a network makes of it", .run = run};
+    .name = "serve", .summary = "serve a page to draw on, with a network's predictions", .run = run};

@@ -51,7 +51,7 @@ void axis_release(axis *a)
     *a = (axis){.option = NULL};
 }
 
-/* In [0, 1): SplitMix64 of where the draw stands. */
+/* A number in [0, 1): SplitMix64 of the draw's indices. */
 static double draw(uint64_t seed, uint64_t trial, uint64_t index)
 {
     uint64_t z =

@@ -16,7 +16,7 @@ typedef struct axis {
     char *value[AXIS_VALUES]; /* point into `option` */
     int count;                /* 0: a range */
     double least, greatest;
-    bool logarithmic, whole; /* even in its logarithm; a whole number */
+    bool logarithmic, whole; /* uniform in its logarithm; an integer */
 } axis;
 
 /* Read "NAME=VALUE,VALUE,..." or "NAME=[log:]LOW..HIGH". Errors: SDLF_ERROR_ARGUMENT. End with axis_release, whatever
@@ -24,8 +24,8 @@ typedef struct axis {
 sdlf_status axis_read(axis *axis, const char *text);
 void axis_release(axis *axis);
 
-/* A value drawn for the `trial`-th combination, the same for a seed: of a list one of its values. The caller's to
- * free. */
+/* Draw the value of the `trial`-th combination, deterministic for a seed; from a list, one of its values. The caller
+ * frees it. */
 char *axis_draw(const axis *axis, int index, int64_t trial, uint64_t seed);
 
 #endif

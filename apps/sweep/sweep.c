@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf sweep: training with many combinations of options, each with several seeds, as one table. */
+/* sdlf sweep: trains with many combinations of options, each with several seeds, and prints one table. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -36,22 +36,21 @@ static const argument sweep_arguments[] = {
     {.name = "Options", .type = ARGUMENT_HEADING},
     {"try", ARGUMENT_LIST, offsetof(settings, tries), "NAME=VALUES", .required = true,
      .help = "an option of 'sdlf train' with values, batch=32,64, or, with --random, a range, epochs=2..5 or "
-             "learning-rate=log:1e-3..1e-1; once for each "
-             "option, and every value is tried with all of the others"},
+             "learning-rate=log:1e-3..1e-1; may be repeated, and all combinations are tried"},
     {"random", ARGUMENT_INT, offsetof(settings, random), "N", .minimum = 1, .maximum = COMBINATIONS_MOST,
      .help = "draw N combinations (default: all of them)"},
     {"seeds", ARGUMENT_INT, offsetof(settings, seeds), "N", .minimum = 1, .maximum = 1000, .fallback = "1",
      .help = "train each combination with N seeds"},
     {"first-seed", ARGUMENT_INT, offsetof(settings, first_seed), "N", .minimum = 1, .maximum = 1e15, .fallback = "1",
-     .help = "the first of them, and of what --random draws"},
+     .help = "the first seed, also for --random"},
     {"folder", ARGUMENT_TEXT, offsetof(settings, folder), "DIR", .fallback = "sweep",
      .help = "where the logs of all runs go; finished runs are not repeated"},
-    {"list", ARGUMENT_FLAG, offsetof(settings, list), .help = "print the training runs as commands, and make none"},
+    {"list", ARGUMENT_FLAG, offsetof(settings, list), .help = "print the training commands without running them"},
     {"json", ARGUMENT_FLAG, offsetof(settings, json), .help = "print JSON"},
     {0},
 };
 
-/* A combination, with what its runs came to. */
+/* A combination, with the results of its runs. */
 typedef struct combination {
     char *value[AXES_MOST];
     int runs, failed;
@@ -66,7 +65,7 @@ typedef struct session {
     int count;
     const char *const *words; /* for train */
     int word_count;
-    int made, kept; /* runs; those that were there */
+    int made, kept; /* runs; those already there */
 } session;
 
 static sdlf_status read_axes(session *s)
@@ -76,13 +75,13 @@ static sdlf_status read_axes(session *s)
         axis *a = &s->axes[s->axis_count];
         status = axis_read(a, s->set.tries.item[s->axis_count]);
         if (status == SDLF_OK && a->count == 0 && s->set.random == 0)
-            status = sdlf_fail(SDLF_ERROR_ARGUMENT, "--try %s: a range is drawn from, and needs --random N",
-                               s->set.tries.item[s->axis_count]);
+            status =
+                sdlf_fail(SDLF_ERROR_ARGUMENT, "--try %s: a range needs --random N", s->set.tries.item[s->axis_count]);
     }
     return status;
 }
 
-/* All combinations, the last option changing fastest, or those that are drawn. */
+/* Lists all combinations, the last option changing fastest, or the random ones. */
 static sdlf_status make_combinations(session *s)
 {
     int64_t count = 1;
@@ -134,7 +133,7 @@ static void make_trial(const session *s, trial *t, const combination *c, int64_t
     free(text);
 }
 
-/* Are the options and values of all runs such that there are? Found out before the first one trains. */
+/* Checks the options and values of all runs before the first one trains. */
 static sdlf_status check_trials(const session *s)
 {
     sdlf_status status = SDLF_OK;
@@ -147,7 +146,7 @@ static sdlf_status check_trials(const session *s)
     return status;
 }
 
-/* A folder holds the runs of one list of words: others are not to be taken for theirs. */
+/* Records the sweep's words: a folder holds the runs of one list of words, so that no others are mistaken for them. */
 static sdlf_status keep_words(const session *s)
 {
     memory_text text;
@@ -161,13 +160,13 @@ static sdlf_status keep_words(const session *s)
     fputc('\n', text.file);
     if (!memory_text_close(&text)) memory_exhausted();
     char *path = memory_print("%s/sweep.txt", s->set.folder), line[4096] = "";
-    mkdir(s->set.folder, 0777); /* what is wrong with it, writing tells */
+    mkdir(s->set.folder, 0777); /* an error shows when writing */
     FILE *file = fopen(path, "r");
     size_t length = file ? fread(line, 1, sizeof line - 1, file) : 0;
     if (file) fclose(file);
     sdlf_status status = SDLF_OK;
     if (length > 0 && strncmp(line, text.text, sizeof line - 1) != 0)
-        status = sdlf_fail(SDLF_ERROR_ARGUMENT, "%s holds another sweep, of '%.*s'; --folder DIR names another place",
+        status = sdlf_fail(SDLF_ERROR_ARGUMENT, "%s holds another sweep, of '%.*s'; choose another with --folder DIR",
                            s->set.folder, (int)strcspn(line, "\n"), line);
     else if (length == 0)
         status = sdlf_write_file(path, text.text, text.length);
@@ -176,7 +175,7 @@ static sdlf_status keep_words(const session *s)
     return status;
 }
 
-/* Nothing was trained, so that the folder is free for other words: it goes where it is empty. */
+/* If nothing was trained, frees the folder for other words, and removes it if empty. */
 static void forget_words(const session *s)
 {
     char *path = memory_print("%s/sweep.txt", s->set.folder);
@@ -185,7 +184,7 @@ static void forget_words(const session *s)
     free(path);
 }
 
-/* What a run is judged by: the test of its last epoch, or without one the training. */
+/* Adds a run's measure: the test of its last epoch, or without a test the training. */
 static void count_run(combination *c, const char *path)
 {
     run_log run;
@@ -238,7 +237,7 @@ static double mean_of(const combination *c)
     return c->runs > 0 ? c->sum / c->runs : NAN;
 }
 
-/* Of a sample; NaN of one run. */
+/* The sample deviation; NaN for one run. */
 static double deviation_of(const combination *c)
 {
     double mean = mean_of(c);
@@ -337,11 +336,10 @@ static int run(int count, char **words)
     static const command_usage usage = {
         .command = "sweep",
         .synopsis = "--try NAME=VALUES... [options] [-- TRAIN_OPTION...]",
-        .unknown = "; options of 'sdlf train' stand behind '--'",
-        .text = "Train with every combination of the values given, or with some that are drawn, each with several "
-                "seeds, and say how well each does: the "
-                "mean of the last test's accuracy, its deviation, the best. What follows '--' goes to every 'sdlf "
-                "train'. A sweep that was stopped continues where it stopped.",
+        .unknown = "; options of 'sdlf train' go after '--'",
+        .text = "Train with every combination of the values given, or with a random selection, each with several "
+                "seeds, and report the results of each: the mean of the last test's accuracy, its deviation, the best. "
+                "What follows '--' goes to every 'sdlf train'. A sweep that was stopped continues where it stopped.",
         .parts = parts,
         .operands_maximum = WORDS_MOST,
         .examples = "  sdlf sweep --try batch=32,64 --try learning-rate=0.02,0.05 --seeds 3 -- --net lenet5\n"

@@ -52,8 +52,8 @@ sdlf_status trial_check(const trial *t)
     config_words expanded;
     sdlf_status status = config_expand(&expanded, t->count, t->words, 2);
     if (status == SDLF_OK && train_usage_check(expanded.count - 2, expanded.word + 2) == ARGUMENTS_WRONG)
-        status = sdlf_fail(SDLF_ERROR_ARGUMENT, "no run was made: what is tried, and the words after '--', are options "
-                                                "of 'sdlf train'");
+        status = sdlf_fail(SDLF_ERROR_ARGUMENT, "no run was made: --try and the words after '--' must be options of "
+                                                "'sdlf train'");
     config_release(&expanded);
     return status;
 }
@@ -71,14 +71,14 @@ bool trial_is_done(const trial *t)
 sdlf_status trial_run(trial *t)
 {
     pid_t child = fork();
-    if (child < 0) return sdlf_fail(SDLF_ERROR_IO, "no process for a training run: %s", strerror(errno));
+    if (child < 0) return sdlf_fail(SDLF_ERROR_IO, "cannot start a training run: %s", strerror(errno));
     if (child == 0) {
         system_execute_self(t->words);
         _exit(COMMAND_FAILED);
     }
     int how = 0;
     while (waitpid(child, &how, 0) < 0 && errno == EINTR)
-        continue; /* the child has the signal too, and keeps what there is */
+        continue; /* the child gets the signal too, and saves its work */
     t->code = WIFEXITED(how) ? WEXITSTATUS(how) : COMMAND_SIGNAL + WTERMSIG(how);
     if (t->code == COMMAND_USAGE)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "the training run was refused; the words after '--' go to 'sdlf train'");

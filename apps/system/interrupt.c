@@ -12,15 +12,15 @@
 
 static const int signals[] = {SIGINT, SIGTERM, SIGHUP, SIGPIPE};
 
-/* A signal handler has no other way to reach what it stops. All are set before the handlers are. */
+/* Globals, since a signal handler has no other access to what it stops. All are set before the handlers are. */
 static sdlf_trainer *volatile running;
 static volatile sig_atomic_t received, asked;
 
-/* Somebody sees what is said. Found out before: isatty is none of the functions that a handler may call. */
+/* Standard error is a terminal. Determined in advance: isatty is not async-signal-safe. */
 static volatile sig_atomic_t watched;
 
-/* A second has gone by, and what was under way still is: whoever pressed the keys wants to know that they were
- * heard. */
+/* Called when the work is still running one second after the signal: tells the user that the keys were
+ * received. */
 static void say_heard(int number)
 {
     static const char text[] = "stopping after the current step; a second signal ends at once\n";
@@ -36,7 +36,7 @@ static void stop(int number)
     if (received == 0) received = number;
     if (running) sdlf_trainer_stop(running);
     if (number != SIGPIPE) alarm(1);
-    /* SA_RESETHAND: the next one ends the program. But for SIGPIPE: until the work has stopped, more is written. */
+    /* SA_RESETHAND: the next one ends the program. Not for SIGPIPE: output may continue until the work has stopped. */
 }
 
 void interrupt_ask(void)
@@ -45,8 +45,8 @@ void interrupt_ask(void)
     if (received == 0) received = SIGINT;
 }
 
-/* SIG_DFL: the signals end the program; but once one came, output that nobody reads is no reason to end before all is
- * said and done: a pipe's reader often gets the same Ctrl-C. */
+/* SIG_DFL: the signals end the program; but once one came, a closed pipe must not end it before the work is concluded:
+ * a pipe's reader often gets the same Ctrl-C. */
 static void handle(void (*handler)(int))
 {
     struct sigaction action = {.sa_handler = handler};
@@ -67,7 +67,7 @@ static void handle(void (*handler)(int))
 
 void interrupt_stops(sdlf_trainer *trainer)
 {
-    running = trainer; /* NULL: it may be gone soon, and a signal for a closed pipe may still come */
+    running = trainer; /* NULL: it may be freed soon, and a SIGPIPE may still come */
     handle(trainer ? stop : SIG_DFL);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The calculators that a command works with, and the memory of this machine. */
+/* The calculators of a command, and checks against this machine's memory. */
 #include "apps/system/machine.h"
 
 #include <assert.h>
@@ -16,7 +16,7 @@ const argument machine_arguments[] = {
     {"device", ARGUMENT_INT, offsetof(machine_choice, device), "N", .minimum = 0, .maximum = 1023, .fallback = "0",
      .help = "which GPU, counted from 0"},
     {"math", ARGUMENT_CHOICE, offsetof(machine_choice, math), "MODE", .choices = math_names, .fallback = "fp32",
-     .help = "what a GPU rounds the operands of float32 products to; sums are float32"},
+     .help = "type to which a GPU rounds operands of float32 products; sums are float32"},
     {0},
 };
 
@@ -72,7 +72,7 @@ const char *machine_calculator_name(int index)
     const char *reason;
     int count = 0;
     while (count <= index && sdlf_calculator_class_at(count)) count++;
-    return index < count ? sdlf_calculator_class_at(index)->name : sdlf_calculator_left_out(index - count, &reason);
+    return index < count ? sdlf_calculator_class_at(index)->name : sdlf_calculator_unavailable(index - count, &reason);
 }
 
 sdlf_status machine_check_memory(const machine *m, int64_t bytes, const char *what)

@@ -12,7 +12,7 @@
 
 #include "apps/system/interrupt.h"
 
-/* A signal that comes right before a wait does not end it, so that no wait is long. */
+/* A signal directly before a wait does not end it, so each wait is short. */
 enum { MOMENT = 100 /* ms */, MOMENTS = 10 };
 
 bool pipe_wait_to_read(int file)
@@ -23,8 +23,8 @@ bool pipe_wait_to_read(int file)
     return false;
 }
 
-/* Wait a moment for `file` to take more, or, if it is negative, for it to be there. False: a signal came, and moments
- * enough since. */
+/* Waits a moment for `file` to accept more, or, if it is negative, for a reader. False: a signal came, and enough
+ * moments have passed since. */
 static bool wait_to_write(int file, int *moments)
 {
     struct pollfd wait = {.fd = file, .events = POLLOUT};
@@ -35,10 +35,10 @@ static bool wait_to_write(int file, int *moments)
 
 static sdlf_status given_up(const char *name)
 {
-    return sdlf_fail(SDLF_ERROR_INTERRUPTED, "nobody reads %s", name);
+    return sdlf_fail(SDLF_ERROR_INTERRUPTED, "nothing reads %s", name);
 }
 
-/* Somebody must read a pipe for it to be opened without waiting. */
+/* Opens a pipe; without blocking, that succeeds only once it has a reader. */
 static sdlf_status open_to_write(int *file, const char *path)
 {
     int moments = 0;
@@ -61,8 +61,8 @@ sdlf_status pipe_write(const char *path, const void *bytes, size_t size)
             status = given_up(name);
             break;
         }
-        /* standard output may wait for more than what a pipe that takes anything must take: who began us said whether
-         * it may */
+        /* a blocking standard output may wait on a write of more than PIPE_BUF bytes: whether it blocks was set by our
+         * parent */
         ssize_t count = write(file, at, standard && size > PIPE_BUF ? PIPE_BUF : size);
         if (count < 0 && (errno == EAGAIN || errno == EINTR)) continue;
         if (count < 0) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What Linux, with glibc or musl, and macOS have each in their own way, for the program. */
+/* Wrappers for what differs between Linux with glibc, Linux with musl, and macOS, for the program. */
 #ifndef SDLF_APPS_SYSTEM_PORTABLE_H
 #define SDLF_APPS_SYSTEM_PORTABLE_H
 
@@ -11,21 +11,21 @@
 #include <xlocale.h>
 #endif
 
-/* A stream that hands what is printed to `write`, which returns how much of it was taken. NULL: out of memory. */
+/* Open a stream that passes its output to `write`, which returns the bytes accepted. NULL: out of memory. */
 typedef ssize_t system_write(void *user, const char *bytes, size_t count);
 FILE *system_open_writer(void *user, system_write *write);
 
-/* An empty file that is in memory, or in the folder of temporary files where that cannot be; it is gone once it is
- * closed. -1: failed, see errno. */
+/* Open an empty file in memory, or in the temporary folder if that is not possible; it is deleted when closed. -1:
+ * failed, see errno. */
 int system_memory_file(const char *name);
 
-/* Is the descriptor's file one of that name? */
+/* True if the descriptor is a memory file of that name. */
 bool system_is_memory_file(int file, const char *name);
 
-/* "2.36", of the GNU C Library; NULL: another one, which does not say it. */
+/* "2.36" for the GNU C Library; NULL: another library, which does not report its version. */
 const char *system_c_library_version(void);
 
-/* Become this program, begun again with other words. Returns if that failed. */
+/* Restart this program with other arguments, replacing the process. Returns only on failure. */
 void system_execute_self(char *const *words);
 
 #endif

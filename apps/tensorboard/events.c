@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See events.h. The numbers of fields are those of tensorflow/core/util/event.proto,
+/* See events.h. The field numbers are those of tensorflow/core/util/event.proto,
  * tensorflow/core/framework/summary.proto, graph.proto and attr_value.proto, and
  * tensorboard/plugins/hparams/plugin_data.proto. */
 #include "apps/tensorboard/events.h"
@@ -24,7 +24,7 @@ enum { VALUE_TAG = 1, VALUE_SIMPLE = 2, VALUE_IMAGE = 4, VALUE_HISTOGRAM = 5, VA
 enum { BUCKETS = 64 };
 
 struct event_file {
-    FILE *file; /* NULL: it could not be written, which was said */
+    FILE *file; /* NULL: writing failed, which was reported */
     char *path;
     char *command;
 };
@@ -36,7 +36,7 @@ static double now(void)
     return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
 }
 
-/* `content` becomes the field of an event and is released. */
+/* Writes an event with `content` as the given field; `content` is released. */
 static void put_event(event_file *file, int64_t step, int field, message *content)
 {
     message event = {.bytes = NULL};
@@ -52,7 +52,7 @@ static void put_event(event_file *file, int64_t step, int field, message *conten
     message_release(&event);
 }
 
-/* A value of a tag in a summary; `content` is released. */
+/* Writes a tag's value in a summary; `content` is released. */
 static void put_value(event_file *file, const char *tag, int64_t step, int field, message *content)
 {
     message value = {.bytes = NULL}, summary = {.bytes = NULL};
@@ -77,7 +77,7 @@ static sdlf_status make_folder(const char *folder)
     free(path);
     struct stat at;
     if (stat(folder, &at) == 0 && S_ISDIR(at.st_mode)) return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_IO, "%s: expected a folder, or a place for one: %s", folder,
+    return sdlf_fail(SDLF_ERROR_IO, "%s: expected a folder, or a path to create one at: %s", folder,
                      strerror(errno ? errno : ENOTDIR));
 }
 
@@ -193,7 +193,7 @@ static void put_hparams(event_file *file, const char *tag, int field, message *c
     put_value(file, tag, 0, VALUE_METADATA, &metadata);
 }
 
-/* 0: what has no place among hyper-parameters. */
+/* The type of a value; 0: not valid for a hyper-parameter. */
 static int kind_of(const json_t *value)
 {
     enum { STRING = 1, BOOL = 2, FLOAT64 = 3 };

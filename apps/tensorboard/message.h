@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Protocol buffers, writing: the four forms of fields that TensorBoard's messages have. A message grows in memory; when
- * that is out the program ends (system/memory.h). Fields of 0 are written too where they are put: readers take both.
+/* A Protocol Buffers writer for the four kinds of fields in TensorBoard's messages. A message grows in memory; when
+ * memory runs out the program ends (system/memory.h). Fields of 0 are written too: readers accept both forms.
  *
- * Not protobuf-c, which the ONNX reader uses where it is found: this is less than the descriptions of the messages
- * would be, and event files are then written by every build. */
+ * This does not use protobuf-c, which the ONNX reader uses where available: the writer is shorter than the message
+ * descriptions would be, and every build can write event files. */
 #ifndef SDLF_APPS_TENSORBOARD_MESSAGE_H
 #define SDLF_APPS_TENSORBOARD_MESSAGE_H
 

@@ -2,7 +2,7 @@
 /* See record.h. */
 #include "apps/tensorboard/record.h"
 
-/* Bit by bit: event files are small. */
+/* Computed bit by bit: event files are small. */
 uint32_t record_crc(const void *bytes, size_t length)
 {
     const unsigned char *at = bytes;
@@ -14,7 +14,7 @@ uint32_t record_crc(const void *bytes, size_t length)
     return ~crc;
 }
 
-/* A sum of bytes that hold sums of their own would be weak: so it is rotated, and a constant added. */
+/* A CRC of data that contain CRCs would be weak, so TFRecord rotates it and adds a constant. */
 static uint32_t masked(const void *bytes, size_t length)
 {
     uint32_t crc = record_crc(bytes, length);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What a calculator can do at most. */
+/* The measured peak rates of a calculator. */
 #include "apps/timing/ceilings.h"
 
 #include <math.h>
 
 #include "framework/clock.h"
 
-enum { SIDE_FIRST = 128, SIDE_LAST = 8192, SAMPLES = 5, MOST_RUNS = 20 }; /* the fastest: others use the machine too */
+enum { SIDE_FIRST = 128, SIDE_LAST = 8192, SAMPLES = 5, MOST_RUNS = 20 }; /* the fastest: the machine may be shared */
 static const double sample_seconds = 0.002;
-static const double long_enough = 0.05; /* seconds that a product should take to be worth timing */
+static const double long_enough = 0.05; /* minimum seconds of a matrix product to be timed */
 
 static sdlf_status make_filled(sdlf_calculator *calculator, sdlf_tensor *tensor, sdlf_dtype dtype, sdlf_shape shape)
 {
@@ -18,8 +18,8 @@ static sdlf_status make_filled(sdlf_calculator *calculator, sdlf_tensor *tensor,
     return sdlf_calculator_run(calculator, &fill);
 }
 
-/* Seconds of `operation` in the fastest sample. One takes several short runs together, so that a launch, and the wait
- * for a device at its end, are little of it. */
+/* Seconds of `operation` in the fastest sample. A sample combines several short runs, so that the launch, and the final
+ * wait for a device, are a small part of it. */
 static sdlf_status time_best(sdlf_calculator *calculator, const sdlf_operation *operation, int samples, double *seconds)
 {
     int runs = 1;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a calculator can do at most, measured: arithmetic by a large matrix product, memory by a large copy. From these
- * follows the floor of any operation: it cannot take less time than its FLOPs at the one rate or its bytes at the
+/* The measured peak rates of a calculator: arithmetic by a large matrix product, memory by a large copy. They give
+ * a lower bound on the time of any operation: the larger of its FLOPs at the one rate and its bytes at the
  * other. */
 #ifndef SDLF_APPS_TIMING_CEILINGS_H
 #define SDLF_APPS_TIMING_CEILINGS_H
@@ -15,11 +15,11 @@ typedef struct ceilings {
     int64_t copy_bytes; /* of the array that was copied */
 } ceilings;
 
-/* The best of several runs each, about a second together; products of matrices of `dtype`. Takes 2 copy_bytes of memory
- * meanwhile. */
+/* Measure both, each the best of several runs, about a second in total; matrix products in `dtype`. Uses 2 copy_bytes
+ * of memory meanwhile. */
 sdlf_status ceilings_measure(ceilings *ceilings, sdlf_calculator *calculator, sdlf_dtype dtype, int64_t copy_bytes);
 
-/* The least seconds that work of this cost takes. */
+/* The lower bound, in seconds, for work of this cost. */
 double ceilings_floor(const ceilings *ceilings, sdlf_cost cost);
 
 #endif

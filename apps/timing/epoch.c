@@ -4,15 +4,15 @@
 
 #include "apps/system/interrupt.h"
 
-/* Seconds: an epoch that took less is run again, now that everything is warm; so is one that is a part of the whole,
- * which the start would count too much in. */
+/* Seconds: an epoch that took less is run again, now that everything is warm; so is a part of an epoch, in which the
+ * start-up time would count too much. */
 static const double short_epoch = 2, short_part = 10;
 
-/* What the trainer's callback sees. */
+/* The state of the trainer's callback. */
 typedef struct stopwatch {
     sdlf_trainer *trainer;
     bool part;
-    double seconds; /* of the last epoch that came to its end */
+    double seconds; /* of the last completed epoch */
     sdlf_progress last;
 } stopwatch;
 

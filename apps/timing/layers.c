@@ -7,7 +7,7 @@
 
 #include "apps/system/memory.h"
 
-/* Every layer there may be: the model's, and the loss that plans add. */
+/* All possible layers: the model's, and the loss that plans add. */
 typedef struct names {
     const char **name;
     int *line; /* of the result; -1: in none of the plans */
@@ -49,7 +49,7 @@ static bool together(const sdlf_plan *const *plan, const char *a, const char *b)
     return false;
 }
 
-/* Give layers that are together in any plan the same number: that of the first of them. */
+/* Gives layers that any plan fuses the same number: that of the first of them. */
 static void group_names(names *n, const sdlf_plan *const *plan)
 {
     for (int i = 0; i < n->count; i++) {
@@ -65,7 +65,7 @@ static void group_names(names *n, const sdlf_plan *const *plan)
     }
 }
 
-/* A line for each group, in the order of their first layers. Line 0 is for the steps before the first layer. */
+/* Creates a line for each group, in the order of their first layers. Line 0 is for the steps before the first layer. */
 static layer_times make_lines(names *n, const sdlf_plan *const *plan)
 {
     layer_times times = {.count = 1};

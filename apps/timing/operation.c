@@ -10,8 +10,8 @@
 #include "framework/sort.h"
 
 enum { MOST_RUNS = 1000, MOST_RECORDED = 200 };
-static const double cold_seconds = 1; /* no first run, which may load code, is longer than that for being the first */
-static const double sample_seconds = 0.002; /* so long that the clock and a launch are nothing beside it */
+static const double cold_seconds = 1; /* above this, a first run's extra time, for loading code, is a negligible part */
+static const double sample_seconds = 0.002; /* so long that the clock and a launch are negligible */
 
 static sdlf_status run_times(sdlf_calculator *calculator, const sdlf_operation *operation, int runs)
 {
@@ -21,7 +21,7 @@ static sdlf_status run_times(sdlf_calculator *calculator, const sdlf_operation *
     return status;
 }
 
-/* Seconds of a run, from a calculator with nothing to do until it has nothing to do again. */
+/* Measures the seconds of a run, from an idle calculator until it is idle again. */
 static sdlf_status sample(sdlf_calculator *calculator, const sdlf_operation *operation, int runs, void *recording,
                           double *seconds)
 {
@@ -52,7 +52,7 @@ sdlf_status lab_time(lab_result *result, sdlf_calculator *calculator, const sdlf
     sdlf_status status = sample(calculator, operation, 1, NULL, &first); /* warms up */
     total = first;
     if (status == SDLF_OK && first > effort->seconds && first > cold_seconds) {
-        taken[count++] = first; /* so long that a cold start is little of it */
+        taken[count++] = first; /* so long that a cold start is a small part of it */
     } else if (status == SDLF_OK) {
         status = sample(calculator, operation, 1, NULL, &first);
     }

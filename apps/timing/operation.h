@@ -5,9 +5,9 @@
 
 #include "apps/bench/conv/measure.h"
 
-/* Run the operation, which is bound and has its workspace, for as long as `effort` says; fills in the times of
- * `result`. Short ones are run many times over in a sample; where the calculator records, as one recording, which is
- * how plans run there. */
+/* Run the operation, which is bound and has its workspace, for as long as `effort` specifies, and fill in the times of
+ * `result`. A sample repeats a short operation many times, as one recorded graph if the calculator supports it, as
+ * plans do. */
 sdlf_status lab_time(lab_result *result, sdlf_calculator *calculator, const sdlf_operation *operation,
                      const lab_effort *effort);
 

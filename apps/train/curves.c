@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* See curves.h. The trainer's thread adds lines, the server's thread makes pages of them. */
+/* See curves.h. The trainer's thread adds lines; the server's thread renders them as pages. */
 #include "apps/train/curves.h"
 
 #include <inttypes.h>
@@ -27,8 +27,8 @@ struct training_curves {
     run_log run;
     int64_t seen, every; /* steps; every `every`-th line is kept */
     sdlf_progress now;
-    char *note; /* what came of the buttons */
-    int notes;  /* so many so far: the same may be said again */
+    char *note; /* the result of a button */
+    int notes;  /* the count of notes: one may be repeated */
 };
 
 static void say(training_curves *c, char *note)
@@ -40,7 +40,7 @@ static void say(training_curves *c, char *note)
 
 /* ---- the trainer's thread ---- */
 
-/* So many lines do not fit into a page: every other one is left out, and of those that come, too. */
+/* Too many lines for a page: drops every other one, and of future ones, too. */
 static void thin(training_curves *c)
 {
     json_t *kept = json_array();
@@ -70,7 +70,7 @@ void training_curves_progress(training_curves *c, const sdlf_progress *now)
 bool training_curves_go_on(training_curves *c, sdlf_status status)
 {
     if (!c || c->unsaved) return false;
-    bool asked = atomic_exchange(&c->saving, false); /* two presses may have led to one saving, and to one more stop */
+    bool asked = atomic_exchange(&c->saving, false); /* two presses may have led to one save and one more stop */
     bool saved = status == SDLF_ERROR_INTERRUPTED, goes_on = saved || (asked && status == SDLF_ERROR_IO);
     if (goes_on && !saved) terminal_warning("train", "%s; training goes on", sdlf_error_message());
     pthread_mutex_lock(&c->lock);
@@ -149,7 +149,7 @@ static void answer_page(http_answer *answer, training_curves *c, bool whole)
         (http_answer){.code = 200, .type = "text/html; charset=utf-8", .body = text.text, .length = strlen(text.text)};
 }
 
-/* One of the buttons: the first press counts. */
+/* Handles one of the buttons: the first press counts. */
 static void answer_button(http_answer *answer, training_curves *c, bool save)
 {
     static const char plain[] = "text/plain; charset=utf-8";

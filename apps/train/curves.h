@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What a training run shows while it trains (--serve): a page on this machine with its curves, and buttons that save
- * and stop it. */
+/* The live page of a training run (--serve): served on this machine, with the run's curves, and buttons that save and
+ * stop it. */
 #ifndef SDLF_APPS_TRAIN_CURVES_H
 #define SDLF_APPS_TRAIN_CURVES_H
 
@@ -22,17 +22,17 @@ void training_curves_close(training_curves *curves); /* accepts NULL */
 /* "http://127.0.0.1:8000/TOKEN/" */
 void training_curves_print_address(const training_curves *curves, FILE *file);
 
-/* What a trainer's callback is told. Accepts NULL, as all below. */
+/* Pass on what a trainer's callback receives. Accepts NULL, as all below. */
 void training_curves_progress(training_curves *curves, const sdlf_progress *now);
 
-/* sdlf_trainer_run has returned: was it the page's button for saving that stopped it, so that it is to run again? What
- * came of it is shown. */
+/* Call after sdlf_trainer_run returns: true if the page's save button stopped it, so that it should run again. Shows
+ * the result of saving. */
 bool training_curves_go_on(training_curves *curves, sdlf_status status);
 
-/* From now on there is nothing to stop: buttons are refused. */
+/* From now on there is nothing to stop: the buttons' requests are refused. */
 void training_curves_end(training_curves *curves);
 
-/* The server's answers; `user` is a training_curves. */
+/* Answers the server's requests; `user` is a training_curves. */
 http_answerer training_curves_answer;
 
 extern const char train_curves_js[];

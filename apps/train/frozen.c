@@ -7,7 +7,7 @@
 
 #include "apps/system/memory.h"
 
-/* All but the parameters of the layer that makes the scores. */
+/* Applies to all but the parameters of the layer that computes the scores. */
 static sdlf_status apply_trunk(sdlf_model *model, bool frozen, const char *option)
 {
     int head = sdlf_model_head(model);

@@ -19,7 +19,7 @@ static const char *input_name(const sdlf_model *model, int index)
     return sdlf_model_layer(model, sdlf_model_input(model, index).layer)->name;
 }
 
-/* Which input takes the samples, and which the labels. */
+/* Finds the inputs of the samples and of the labels. */
 static sdlf_status find_inputs(const sdlf_model *model, const char **samples, const char **labels)
 {
     int inputs = sdlf_model_input_count(model), losses = 0;
@@ -32,14 +32,14 @@ static sdlf_status find_inputs(const sdlf_model *model, const char **samples, co
     }
     if (inputs != 1 + (losses > 0) || losses > 1)
         return sdlf_fail(SDLF_ERROR_UNSUPPORTED,
-                         "network '%s' has %d inputs and %d losses, and one of samples and one of labels were expected",
+                         "network '%s' has %d inputs and %d losses, expected samples, labels and one loss",
                          sdlf_model_name(model), inputs, losses);
     for (int i = 0; i < inputs; i++)
         if (strcmp(input_name(model, i), *labels) != 0) *samples = input_name(model, i);
     return SDLF_OK;
 }
 
-/* The first samples of the data, as they are. */
+/* Writes the first samples of the data, without augmentation. */
 static sdlf_status write_batch(sdlf_plan *plan, const sdlf_model *model, const sdlf_dataset *train, int64_t count)
 {
     const char *samples, *labels;
@@ -101,8 +101,7 @@ static sdlf_status read_gradient(const training_gradients *gradients, const sdlf
     const sdlf_tensor *t = &binding->tensor;
     int64_t bytes = sdlf_tensor_bytes(t);
     if (t->dtype != SDLF_FLOAT32)
-        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "a gradient of %s, and float32 was expected",
-                         sdlf_dtype_name(t->dtype));
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "a gradient of %s, expected float32", sdlf_dtype_name(t->dtype));
     if (!sdlf_calculator_is_on_host(binding->calculator))
         return binding->calculator->type->download(binding->calculator, gradients->values, t->data, bytes);
     memcpy(gradients->values, t->data, (size_t)bytes);
@@ -118,7 +117,7 @@ sdlf_status training_gradients_write(training_gradients *gradients, event_file *
     for (int i = 0; i < sdlf_model_parameter_count(gradients->model) && status == SDLF_OK; i++) {
         const sdlf_parameter *parameter = sdlf_model_parameter(gradients->model, i);
         sdlf_binding binding;
-        /* of statistics and frozen parameters there is none */
+        /* statistics and frozen parameters have none */
         if (sdlf_plan_gradient(gradients->plan, parameter->name, &binding) != SDLF_OK) continue;
         status = read_gradient(gradients, &binding);
         char *tag = memory_print("gradients/%s", parameter->name);

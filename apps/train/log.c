@@ -17,7 +17,7 @@
 #include "apps/output/trainable.h"
 #include "apps/system/memory.h"
 
-/* The file's last line from `whole` on, which has no end: is it a whole record all the same? */
+/* True if the file's last line, at `whole`, is a complete record that lacks only its newline. */
 static bool is_record(FILE *file, off_t whole)
 {
     char *line = NULL;
@@ -30,7 +30,7 @@ static bool is_record(FILE *file, off_t whole)
     return found;
 }
 
-/* Does the file begin as a log does? */
+/* True if the file begins as a log does. */
 static bool begins_as_log(FILE *file)
 {
     char begun[16] = "";
@@ -40,8 +40,8 @@ static bool begins_as_log(FILE *file)
     return strncmp(begun, "{\"event\"", strlen("{\"event\"")) == 0;
 }
 
-/* A process that was killed in the middle of a line has left its beginning: it goes. One that was killed before the line's end has left a
- * record, whose end is written. */
+/* Repairs the last line after a process was killed: a partial line is cut off; a complete record without a newline gets its
+ * newline. */
 static bool mend_last_line(const char *path, FILE *file)
 {
     off_t size = 0, whole = 0;
@@ -62,12 +62,12 @@ static void mend_log(const char *path)
     FILE *file = stat(path, &at) == 0 && S_ISREG(at.st_mode) ? fopen(path, "r") : NULL;
     if (!file) return;
     if (!mend_last_line(path, file))
-        terminal_warning("train", "the log %s ends within a line, which could not be cut off (%s)", path,
+        terminal_warning("train", "the log %s ends with a partial line, which could not be removed (%s)", path,
                          strerror(errno));
     fclose(file);
 }
 
-/* A log of an earlier run goes to FILE.1, or the first number that is free. */
+/* Renames a log of an earlier run to FILE.1, or the first number that is free. */
 static sdlf_status keep_older(const char *path)
 {
     enum { MOST = 10000 };
@@ -99,8 +99,8 @@ sdlf_status training_log_open(training_log *log, const char *path, bool append, 
     return sdlf_fail(SDLF_ERROR_IO, "the log %s cannot be written: %s", path, strerror(errno));
 }
 
-/* What was left of a line that could not be written goes, so that the next one begins where a line does. The file is opened anew: the
- * stream may hold the rest of that line. Pipes keep what they have. */
+/* Cuts off the rest of a line that could not be written, so that the next one starts on a line of its own. The file is reopened: the
+ * stream's buffer may hold the rest of that line. Pipes are left unchanged. */
 static bool cut_torn_line(training_log *log)
 {
     struct stat at;
@@ -108,7 +108,7 @@ static bool cut_torn_line(training_log *log)
         struct stat ours = {.st_ino = 0};
         bool same =
             log->file && fstat(fileno(log->file), &ours) == 0 && ours.st_dev == at.st_dev && ours.st_ino == at.st_ino;
-        if (log->file) fclose(log->file); /* which may write some of that line */
+        if (log->file) fclose(log->file); /* this may write part of that line */
         bool cut =
             !same || stat(log->path, &at) != 0 || at.st_size <= log->whole || truncate(log->path, log->whole) == 0;
         log->file = cut ? fopen(log->path, "a") : NULL;
@@ -124,7 +124,7 @@ void training_log_close(training_log *log)
     log->file = NULL;
 }
 
-/* A log that fails is no reason to lose hours of training: it is said once. */
+/* A failing log must not lose hours of training: it is reported once. */
 static void write_line(training_log *log, json_t *line)
 {
     const bool ready = cut_torn_line(log);

@@ -11,29 +11,29 @@
 const argument training_arguments[] = {
     {.name = "Training", .type = ARGUMENT_HEADING},
     {"epochs", ARGUMENT_INT, offsetof(training, epochs), "N", .minimum = 1, .maximum = 100000, .fallback = "3",
-     .help = "times through the data"},
+     .help = "passes over the data"},
     {"batch", ARGUMENT_INT, offsetof(training, batch), "N", .minimum = 1, .maximum = 1000000, .fallback = "64",
      .help = "samples a step"},
     {"seed", ARGUMENT_INT, offsetof(training, seed), "N", .minimum = 1, .maximum = 9e18, .fallback = "1",
-     .help = "of first weights, order, dropout and augmentation: the same seed gives the same weights, where the same "
-             "build computes with the same options, calculator and vector instructions"},
+     .help = "seed of initial weights, order, dropout and augmentation: the same seed gives the same weights with the "
+             "same build, options, calculator and vector instructions"},
     {"label-smoothing", ARGUMENT_FLOAT, offsetof(training, label_smoothing), "X", .minimum = 0, .maximum = 0.999,
-     .help = "part of each target that is spread over all classes"},
+     .help = "share of each target that is spread over all classes"},
     {"loss", ARGUMENT_CHOICE, offsetof(training, loss), "NAME", .choices = sdlf_loss_names, .fallback = "cross_entropy",
-     .help = "cross_entropy for classification; mse, mae and huber for regression on the numbers of a csv, npz or npy "
-             "set; bce_with_logits for several labels of 0 or 1"},
+     .help = "cross_entropy for classification; mse, mae and huber for regression on the float targets of a csv, npz "
+             "or npy set; bce_with_logits for several labels of 0 or 1"},
     {"huber-delta", ARGUMENT_FLOAT, offsetof(training, huber_delta), "X", .minimum = 1e-6, .maximum = 1e6,
-     .fallback = "1", .help = "of huber: the difference from which on the loss is linear"},
+     .fallback = "1", .help = "huber: the difference above which the loss is linear"},
     {"class-weights", ARGUMENT_TEXT, offsetof(training, class_weights), "LIST",
-     .help = "weight of each class's samples: 1,2,0.5, or balanced: as if all classes had as many samples"},
+     .help = "weight of each class's samples: 1,2,0.5, or balanced: as if all classes had equally many"},
     {"ema", ARGUMENT_FLOAT, offsetof(training, ema), "X", .minimum = 0, .maximum = 0.999999, .above = true,
-     .help = "test and keep a moving average of the weights that keeps X of itself in each step, 0.999 say"},
+     .help = "test and keep a moving average of the weights, with a decay of X per step, such as 0.999"},
     {"lookahead", ARGUMENT_INT, offsetof(training, lookahead), "K", .minimum = 0, .maximum = 1 << 20,
-     .help = "Lookahead: after every K steps slow weights go a share of the way, and training begins there anew"},
+     .help = "Lookahead: every K steps, move the slow weights a share of the way, and continue from them"},
     {"lookahead-share", ARGUMENT_FLOAT, offsetof(training, lookahead_share), "X", .minimum = 1e-6, .maximum = 1,
-     .fallback = "0.5", .help = "of Lookahead: the share of the way"},
+     .fallback = "0.5", .help = "Lookahead: the share of the way"},
     {"accumulate", ARGUMENT_INT, offsetof(training, accumulate), "N", .minimum = 1, .maximum = 1 << 20, .fallback = "1",
-     .help = "batches of a step: their gradients' mean is taken, as of one batch N times as large"},
+     .help = "batches per step: their gradients are averaged, as for one batch N times as large"},
     {"lr-scale", ARGUMENT_TEXT, offsetof(training, rate_scales), "LIST",
      .help = "multiply the learning rate of parameters: trunk=0.1,conv2d.*=0.5; names as for --freeze, and head. With "
              "the linear "
@@ -41,26 +41,27 @@ const argument training_arguments[] = {
     {"decay", ARGUMENT_TEXT, offsetof(training, weight_decays), "LIST",
      .help = "weight decay of parameters, in place of --weight-decay: head=1e-4,norm*=0"},
     {"clip-norm", ARGUMENT_FLOAT, offsetof(training, clip_norm), "X", .minimum = 0, .maximum = 1e6, .above = true,
-     .help = "scale the gradient of a step down to this norm where it is longer"},
+     .help = "scale the gradient of a step down to this norm if it is larger"},
     {"loss-scale", ARGUMENT_TEXT, offsetof(training, loss_scale), "N|dynamic",
      .help =
          "multiply the loss's gradient by N until the update, which skips steps whose gradients are not finite; "
-         "dynamic: from 65536, halved then, doubled after 2000 good steps (default: dynamic for --math fp16, else 1)"},
+         "dynamic: from 65536, halved by a skip, doubled after 2000 good steps (default: dynamic for --math fp16, else "
+         "1)"},
     {0},
 };
 
 const argument schedule_arguments[] = {
     {.name = "Learning rate", .type = ARGUMENT_HEADING},
     {"learning-rate", ARGUMENT_FLOAT, offsetof(training, learning_rate), "X", .minimum = 1e-12, .maximum = 1000,
-     .help = "the highest rate (default: what suits optimizer and batch: 0.05 for sgd, less below 64 samples a step)"},
+     .help = "the highest rate (default: by optimizer and batch: 0.05 for sgd, less below 64 samples a step)"},
     {"schedule", ARGUMENT_CHOICE, offsetof(training, schedule), "NAME", .choices = sdlf_schedule_names,
      .fallback = "one_cycle", .help = "how the rate changes over the steps"},
     {"warmup", ARGUMENT_FLOAT, offsetof(training, warmup), "X", .minimum = 0, .maximum = 0.999,
-     .help = "part of all steps in which the rate rises (default: 0.3 for one_cycle, else 0)"},
+     .help = "share of all steps in which the rate rises (default: 0.3 for one_cycle, else 0)"},
     {"final-rate", ARGUMENT_FLOAT, offsetof(training, final_rate), "X", .minimum = 0, .maximum = 1000,
      .help = "the last rate of cosine and linear (default: 0)"},
     {"gamma", ARGUMENT_FLOAT, offsetof(training, gamma), "X", .minimum = 1e-6, .maximum = 1,
-     .help = "step: what the rate is multiplied by (default: 0.1)"},
+     .help = "step: factor of each drop (default: 0.1)"},
     {"every", ARGUMENT_INT, offsetof(training, every), "N", .minimum = 1, .maximum = 100000,
      .help = "step: epochs between two drops (default: 1)"},
     {"start-divisor", ARGUMENT_FLOAT, offsetof(training, start_divisor), "X", .minimum = 1, .maximum = 1e9,
@@ -76,50 +77,50 @@ const argument augmentation_arguments[] = {
     {"augment-flip-alternate", ARGUMENT_FLAG, offsetof(training, flip_alternate),
      .help = "mirror each picture in every second epoch, instead of at random"},
     {"augment-reflect", ARGUMENT_FLAG, offsetof(training, reflect),
-     .help = "beyond its edges is its mirror image, and not black"},
+     .help = "fill beyond its edges with its mirror image, not black"},
     {"augment-crop", ARGUMENT_INT, offsetof(training, crop), "PIXELS", .minimum = 0, .maximum = 1000,
      .help = "move it by up to this many whole pixels, as if cropped from the picture with a black border"},
     {"augment-shift", ARGUMENT_FLOAT, offsetof(training, shift), "PIXELS", .minimum = 0, .maximum = 1000,
-     .help = "move it by up to this much, up or down and to either side"},
+     .help = "move it by up to this much, vertically and horizontally"},
     {"augment-rotate", ARGUMENT_FLOAT, offsetof(training, rotate), "DEGREES", .minimum = 0, .maximum = 180,
      .help = "rotate it by up to this much, either way"},
     {"augment-scale", ARGUMENT_FLOAT, offsetof(training, scale), "X", .minimum = 0, .maximum = 0.9,
-     .help = "0.1: to between 0.9 and 1.1 of its size"},
+     .help = "0.1: scale it to 0.9 to 1.1 of its size"},
     {"augment-elastic", ARGUMENT_FLOAT, offsetof(training, elastic), "PIXELS", .minimum = 0, .maximum = 1000,
-     .help = "bend it, moving no point further than this"},
+     .help = "distort it, moving no point further than this"},
     {"augment-resized-crop", ARGUMENT_FLOAT, offsetof(training, resized_crop), "X", .minimum = 0, .maximum = 1,
-     .help = "enlarge a random part of it, of X of its area at least, in proportions changed by 3/4 to 4/3"},
+     .help = "enlarge a random part of it, at least X of its area, changing its proportions by 3/4 to 4/3"},
     {"augment-cutout", ARGUMENT_INT, offsetof(training, cutout), "PIXELS", .minimum = 0, .maximum = 1000,
-     .help = "erase a square of this side somewhere in it"},
+     .help = "erase a square of this side at a random place"},
     {"augment-brightness", ARGUMENT_FLOAT, offsetof(training, brightness), "X", .minimum = 0, .maximum = 1,
      .help = "0.2: darker or brighter by factors of 0.8 to 1.2"},
     {"augment-contrast", ARGUMENT_FLOAT, offsetof(training, contrast), "X", .minimum = 0, .maximum = 1,
      .help = "the same for the distance from the mean"},
     {"augment-saturation", ARGUMENT_FLOAT, offsetof(training, saturation), "X", .minimum = 0, .maximum = 1,
-     .help = "the same for the distance from grey, of three channels"},
+     .help = "the same for the distance from grey (three channels)"},
     {"augment-hue", ARGUMENT_FLOAT, offsetof(training, hue), "X", .minimum = 0, .maximum = 0.5,
-     .help = "0.1: turn the hue by up to a tenth of the colour circle, either way, of three channels"},
+     .help = "0.1: rotate the hue by up to a tenth of the colour circle, either way (three channels)"},
     {"augment-trivial", ARGUMENT_FLAG, offsetof(training, trivial),
      .help = "TrivialAugment, before the others: one operation of 14 on each picture, of random strength"},
     {"augment-rand", ARGUMENT_INT, offsetof(training, rand_augment), "N", .minimum = 0, .maximum = 8,
-     .help = "RandAugment, before the others: N of these operations on each picture, 2 say"},
+     .help = "RandAugment, before the others: N of these operations on each picture, such as 2"},
     {"augment-magnitude", ARGUMENT_INT, offsetof(training, rand_magnitude), "M", .minimum = 1, .maximum = 30,
-     .fallback = "9", .help = "of RandAugment: M / 30 of the largest strength"},
+     .fallback = "9", .help = "RandAugment: M / 30 of the largest strength"},
     {"mixup", ARGUMENT_FLOAT, offsetof(training, mixup), "A", .minimum = 0, .maximum = 2,
-     .help = "add another picture of the batch, and its label, in shares drawn from Beta(A, A): 0.2 or 1, say"},
+     .help = "mix in another picture of the batch, and its label, in shares drawn from Beta(A, A), such as 0.2 or 1"},
     {"cutmix", ARGUMENT_FLOAT, offsetof(training, cutmix), "A", .minimum = 0, .maximum = 2,
-     .help = "put a box of another picture of the batch, and that share of its label, into it; with both, one is "
-             "picked at random"},
+     .help = "paste in a box of another picture of the batch, with that share of its label; with both, one is picked "
+             "at random"},
     {0},
 };
 
-/* Where an option goes: both ways, so that what a log says is what was trained with. */
+/* Where an option is stored, in both directions, so that a log records the values that were used. */
 typedef struct binding {
     const char *option;
     size_t member; /* of `training`: bool, int64_t, int or double */
     size_t to;     /* of sdlf_trainer_options */
     enum { TO_BOOL, TO_INT, TO_INT64, TO_CHOICE, TO_FLOAT, TO_TEXT, TO_SCALE } type; /* TO_TEXT: of TEXT_SIZE bytes */
-    unsigned schedules; /* those that it has a meaning for; 0: all */
+    unsigned schedules; /* the schedules that it applies to; 0: all */
 } binding;
 
 #define KIND(name) (1u << SDLF_SCHEDULE_##name)
@@ -194,7 +195,7 @@ static bool has_meaning(const binding *b, sdlf_schedule_kind kind)
     return b->schedules == 0 || (b->schedules >> kind & 1) != 0;
 }
 
-/* 0: not given; NaN: no such thing. */
+/* 0: not given; NaN: invalid. */
 static float read_loss_scale(const char *text)
 {
     char *end = NULL;
@@ -241,7 +242,7 @@ static void copy_from_trainer(const binding *b, training *t, const sdlf_trainer_
     case TO_CHOICE: *(int *)to = *(const int *)from; break;
     case TO_FLOAT: *(double *)to = known ? (double)*(const float *)from : (double)NAN; break;
     case TO_SCALE: print_loss_scale(t, options); break;
-    case TO_TEXT: *(const char **)to = *(const char *)from ? from : NULL; break; /* the options outlive it */
+    case TO_TEXT: *(const char **)to = *(const char *)from ? from : NULL; break; /* the options' strings outlive it */
     }
 }
 
@@ -253,7 +254,7 @@ static bool is_given(const arguments *a, const char *option)
 
 sdlf_status training_to_trainer(const training *t, const arguments *a, bool resumed, sdlf_trainer_options *options)
 {
-    /* what was not given keeps the checkpoint's value */
+    /* options not given keep the checkpoint's value */
     for (int i = 0; i < BINDINGS; i++)
         if (!resumed || is_given(a, bindings[i].option)) copy_to_trainer(&bindings[i], t, options);
     for (int i = 0; i < BINDINGS; i++) {
@@ -267,7 +268,7 @@ sdlf_status training_to_trainer(const training *t, const arguments *a, bool resu
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--loss-scale: expected a number above 0 or 'dynamic', found '%s'",
                          t->loss_scale);
     if (is_given(a, "huber-delta") && options->loss != SDLF_LOSS_HUBER)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--huber-delta is of --loss huber, and the loss is %s",
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--huber-delta is for --loss huber, but the loss is %s",
                          sdlf_loss_names[options->loss]);
     for (int i = 0; i < BINDINGS; i++) {
         if (!is_given(a, bindings[i].option) || has_meaning(&bindings[i], options->schedule.kind)) continue;

@@ -33,13 +33,13 @@ typedef struct training {
 
 extern const argument training_arguments[], schedule_arguments[], augmentation_arguments[];
 
-/* Put the values into `options`; where `resumed`, only those that were given, over what the checkpoint said. The
- * optimizer is left to optimizer_from_arguments. Errors: SDLF_ERROR_ARGUMENT: an option that belongs to another
+/* Copy the values to `options`; if `resumed`, only those that were given, overriding the checkpoint's.
+ * optimizer_from_arguments sets the optimizer. Errors: SDLF_ERROR_ARGUMENT: an option that belongs to another
  * schedule. */
 sdlf_status training_to_trainer(const training *training, const arguments *arguments, bool resumed,
                                 sdlf_trainer_options *options);
 
-/* The other way round, of options that are complete: what is trained with. Of another schedule: NaN, or 0. */
+/* The inverse, from complete options: the effective values. Options of other schedules become NaN, or 0. */
 void training_from_trainer(training *training, const sdlf_trainer_options *options);
 
 #endif

@@ -22,7 +22,7 @@ progress progress_begin(const terminal *out, bool testing)
     return (progress){.unit = "samples", .out = *out, .testing = testing, .drawn = sdlf_clock()};
 }
 
-/* "epoch  3/12  " with numbers as wide as the last one's. */
+/* "epoch  3/12  " with the number padded to the last one's width. */
 static int print_epoch(char *text, size_t size, const sdlf_progress *now)
 {
     char last[16];
@@ -34,7 +34,7 @@ typedef struct part {
     char text[64];
 } part;
 
-/* "  accuracy 98.1%", of losses that have one. */
+/* "  accuracy 98.1%", for losses that have one. */
 static part print_accuracy(const sdlf_progress *now)
 {
     part p = {""};
@@ -42,7 +42,7 @@ static part print_accuracy(const sdlf_progress *now)
     return p;
 }
 
-/* "  perplexity 5.4", of sequences: the number of classes among which chance would do as well. */
+/* "  perplexity 5.4", for sequences: a uniform guess among this many classes has the same loss. */
 static part print_perplexity(const progress *p, double loss)
 {
     part text = {""};
@@ -50,7 +50,7 @@ static part print_perplexity(const progress *p, double loss)
     return text;
 }
 
-/* "  scale 65536, 3 skipped": of the loss, where that is scaled, and the steps that were skipped. */
+/* "  scale 65536, 3 skipped": the loss scale, if there is one, and the number of skipped steps. */
 static part print_scale(const sdlf_progress *now)
 {
     part p = {""};
@@ -60,7 +60,7 @@ static part print_scale(const sdlf_progress *now)
     return p;
 }
 
-/* "  data 23%": the share of the epoch's time in which the network waited for its data, where that is worth a look. */
+/* "  data 23%": the share of the epoch's time in which the network waited for its data, if it matters. */
 static part print_waited(const sdlf_progress *now)
 {
     static const double worth = 0.05;
@@ -70,7 +70,7 @@ static part print_waited(const sdlf_progress *now)
     return p;
 }
 
-/* What stands right of the bar: before the first step only how far it is. */
+/* Prints the figures right of the bar; before the first step only the position. */
 static void print_figures(char *text, size_t size, const progress *p, const sdlf_progress *now)
 {
     if (now->step <= p->first_step) {
@@ -146,7 +146,7 @@ static void finish_epoch(progress *p, const sdlf_progress *now)
     fflush(p->out.file);
 }
 
-/* Seconds between two lines, or between two drawings of the bar. */
+/* The seconds between two lines, or between two redraws of the bar. */
 static double pause_between(const progress *p, const sdlf_progress *now)
 {
     if (p->out.interactive) return redraw_seconds;

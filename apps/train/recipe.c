@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a network brings for its training. */
+/* A network's own training options. */
 #include "apps/train/recipe.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@
 
 #include "apps/system/memory.h"
 
-/* The settings say what is trained with, for the log. */
+/* Writes the effective values back to the settings, for the log. */
 static void write_back(train_session *s)
 {
     training_from_trainer(&s->set.training, &s->options);
@@ -26,7 +26,7 @@ static bool differs(const argument *row, const char *was, const char *is)
     switch (row->type) {
     case ARGUMENT_FLAG: return memcmp(was, is, sizeof(bool)) != 0;
     case ARGUMENT_INT: return memcmp(was, is, sizeof(int64_t)) != 0;
-    case ARGUMENT_FLOAT: /* no number is like no number */
+    case ARGUMENT_FLOAT: /* NaN equals NaN here */
         return *(const double *)(const void *)was != *(const double *)(const void *)is &&
                !isnan(*(const double *)(const void *)is);
     case ARGUMENT_CHOICE: return memcmp(was, is, sizeof(int)) != 0;
@@ -48,7 +48,7 @@ static void put_value(FILE *file, const argument *row, const void *is)
     }
 }
 
-/* "--batch 32 --nesterov": what is other than in `before`. */
+/* "--batch 32 --nesterov": the options that differ from `before`. */
 static char *print_differences(const train_session *s, const train_settings *before)
 {
     memory_text text;
@@ -70,7 +70,7 @@ static char *print_differences(const train_session *s, const train_settings *bef
 
 sdlf_status recipe_apply(train_session *s)
 {
-    const train_settings given = s->set; /* its texts are the user's own, which the network's do not replace */
+    const train_settings given = s->set; /* its strings are the user's own, which the network's do not replace */
     write_back(s);
     const sdlf_trainer_options plain = s->options;
     if (s->options.resume || arguments_given(&s->given, "optimizer") ||

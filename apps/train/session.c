@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A training run from the command line to a trainer that is ready. */
+/* A training run, from the command line to a trainer that is ready to run. */
 #include "apps/train/session.h"
 
 #include <stdio.h>
@@ -19,7 +19,7 @@
 
 const char *const train_gradient_dtypes[] = {"float32", "bfloat16", "float16", NULL};
 
-/* What gradients are added over ranks in: as was asked for, or as the checkpoint says. */
+/* Sets the dtype of the gradients' all-reduce: the requested one, or the checkpoint's. */
 static void take_gradient_dtype(train_session *s)
 {
     int *chosen = &s->set.gradient_dtype;
@@ -30,7 +30,7 @@ static void take_gradient_dtype(train_session *s)
     *chosen = s->options.gradient_dtype == SDLF_NONE ? 0 : s->options.gradient_dtype == SDLF_BFLOAT16 ? 1 : 2;
 }
 
-/* "simple_cnn" becomes "simple_cnn.safetensors"; of ASCII's characters, those that are no plain letters become '_'. */
+/* "simple_cnn" becomes "simple_cnn.safetensors"; ASCII characters that are unusual in file names become '_'. */
 static char *default_path(const sdlf_model *model)
 {
     char *path = memory_print("%s.safetensors", sdlf_model_name(model));
@@ -41,7 +41,7 @@ static char *default_path(const sdlf_model *model)
     return path;
 }
 
-/* Where the weights go; nothing of value is written over unless its name was given. */
+/* Chooses the output path; no file of value is overwritten unless its name was given. */
 static sdlf_status choose_output(train_session *s)
 {
     const train_settings *set = &s->set;
@@ -91,15 +91,15 @@ static sdlf_status collect_options(train_session *s)
         const char *plural = state->epoch == 1 ? "" : "s";
         if (state->epoch < state->epochs)
             return sdlf_fail(SDLF_ERROR_ARGUMENT,
-                             "%s has had %d epoch%s of its %d; use --epochs %d, or leave it out, to continue",
+                             "%s has done %d epoch%s of its %d; use --epochs %d, or leave it out, to continue",
                              s->set.resume, state->epoch, plural, state->epochs, state->epochs);
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s has had its %d epoch%s; --epochs %d would add as many again",
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s has done its %d epoch%s; --epochs %d would add as many again",
                          s->set.resume, state->epoch, plural, 2 * state->epoch);
     }
     return SDLF_OK;
 }
 
-/* What is opened, or, before anything long, only looked for. */
+/* Opens a data set, or, before any long work, only checks that it exists. */
 static sdlf_status take_data(const train_session *s, sdlf_dataset **dataset, const char *name, sdlf_split split,
                              bool open)
 {
@@ -117,7 +117,7 @@ static sdlf_status take_data(const train_session *s, sdlf_dataset **dataset, con
                                            .command = s->ranks != NULL && s->ranks->rank > 0 ? NULL : "train"});
 }
 
-/* --normalize, unless the network says already how its samples are. */
+/* Applies --normalize, unless the network already specifies its normalisation. */
 static sdlf_status normalize(train_session *s)
 {
     const char *file = s->set.from ? s->set.from : s->set.resume;
@@ -142,20 +142,20 @@ static sdlf_status normalize(train_session *s)
     return SDLF_OK;
 }
 
-/* Augmentation that is asked for changes pictures. */
+/* Rejects augmentation of samples that are not images. */
 static sdlf_status check_augmentation(const train_session *s)
 {
     sdlf_shape samples = s->train->samples.shape;
     for (const argument *a = augmentation_arguments; samples.rank != 4 && (a->name || a->type); a++) {
         if (a->type == ARGUMENT_HEADING || strncmp(a->name, "augment-", 8) != 0) continue;
         if (arguments_given(&s->given, a->name))
-            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s changes pictures, and samples of %s are %s", a->name,
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s changes pictures, but samples of %s are %s", a->name,
                              s->train->name, sdlf_shape_print(sdlf_shape_without(samples, 0)).text);
     }
     return SDLF_OK;
 }
 
-/* A checkpoint says what it was trained on; --data says otherwise. */
+/* Finds the data: a checkpoint names its data set, and --data overrides it. */
 static sdlf_status find_data(train_session *s, bool open)
 {
     const train_settings *set = &s->set;
@@ -172,8 +172,8 @@ static sdlf_status find_data(train_session *s, bool open)
     return status;
 }
 
-/* The calculators, for the header and for the first check of memory: does a plan of this rank's part of a batch fit at
- * all? */
+/* Opens the calculators, for the header and for the first check of memory: whether a plan of this rank's part of a
+ * batch fits. */
 static sdlf_status open_machine(train_session *s, sdlf_plan_options *plan)
 {
     int64_t share = sdlf_communicator_share(s->ranks, s->options.batch);
@@ -204,7 +204,7 @@ static sdlf_status check_memory(train_session *s, const sdlf_plan_options *plan)
     return status;
 }
 
-/* Where the data are, if they are not where the program has them. */
+/* Notes where the data are, if not in the program's own memory. */
 static void note_data_place(const sdlf_trainer *trainer, char *note, size_t size)
 {
     static const char *const forms[] = {[SDLF_DATA_LOADED] = "; batches made by the host for %s",
@@ -216,7 +216,7 @@ static void note_data_place(const sdlf_trainer *trainer, char *note, size_t size
     if (strcmp(space, SDLF_HOST_SPACE) != 0) snprintf(note + length, size - length, forms[place], space);
 }
 
-/* The page saves by stopping and going on, which only a single process can, and only where a stop saves. */
+/* Opens the page. It saves by stopping and resuming, which works only in a single process, and only if a stop saves. */
 static sdlf_status open_curves(train_session *s, const training_log_start *start)
 {
     const char *unsaved = !s->out_path                           ? "Nothing is kept, as --no-save asks."
@@ -295,7 +295,7 @@ static sdlf_status check_contradictions(const train_session *s)
 {
     const train_settings *set = &s->set;
     if (set->from && (set->resume || arguments_given(&s->given, "net")))
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--from %s brings its network, and cannot be combined with --%s",
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--from %s contains its network and cannot be combined with --%s",
                          set->from, set->resume ? "resume" : "net");
     if (set->no_save && set->out)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--out %s and --no-save contradict each other", set->out);
@@ -309,9 +309,9 @@ static sdlf_status check_contradictions(const train_session *s)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--confusion and --%s contradict each other",
                          set->no_test ? "no-test" : "quiet");
     if (arguments_given(&s->given, "log-steps") && !set->log && !set->tensorboard)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--log-steps is about a log, and needs --log FILE or --tensorboard DIR");
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--log-steps needs --log FILE or --tensorboard DIR");
     if (arguments_given(&s->given, "port") && !set->serve)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--port is the page's, and needs --serve");
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--port needs --serve");
     if (set->serve && set->quiet)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--serve and --quiet contradict each other: the page's address is "
                                               "printed");
@@ -322,8 +322,7 @@ static sdlf_status check_contradictions(const train_session *s)
     bool several = set->ranks.communicator != NULL || set->ranks.device_count > 1;
     for (size_t i = 0; i < sizeof shared / sizeof shared[0] && !several; i++)
         if (arguments_given(&s->given, shared[i]))
-            return sdlf_fail(SDLF_ERROR_ARGUMENT,
-                             "--%s is about ranks, and needs --devices LIST or --communicator NAME", shared[i]);
+            return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s needs --devices LIST or --communicator NAME", shared[i]);
     return SDLF_OK;
 }
 
@@ -335,7 +334,7 @@ static sdlf_status open_records(train_session *s)
                              : status;
 }
 
-/* One rank of several says what there is to say, and keeps what there is to keep. */
+/* Opens the communicator. One rank of several prints all output and writes all files. */
 static sdlf_status join_ranks(train_session *s)
 {
     train_settings *set = &s->set;
@@ -359,7 +358,7 @@ sdlf_status train_session_prepare(train_session *s)
     if (status == SDLF_OK) status = choose_output(s);
     if (status == SDLF_OK && !s->set.dry_run) status = open_records(s);
     if (status == SDLF_OK) status = open_machine(s, &plan);
-    if (status == SDLF_OK) status = check_memory(s, &plan); /* and from now on its parameters are listed */
+    if (status == SDLF_OK) status = check_memory(s, &plan); /* from now on its parameters are known */
     if (status == SDLF_OK) status = frozen_apply(s->model, s->set.freeze, true, "--freeze");
     if (status == SDLF_OK) status = frozen_apply(s->model, s->set.unfreeze, false, "--unfreeze");
     if (status != SDLF_OK) return status;

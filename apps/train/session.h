@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A training run from the command line to a trainer that is ready. */
+/* A training run, from the command line to a trainer that is ready to run. */
 #ifndef SDLF_APPS_TRAIN_SESSION_H
 #define SDLF_APPS_TRAIN_SESSION_H
 
@@ -42,11 +42,11 @@ typedef struct train_session {
     terminal out;
     machine machine;
     sdlf_model *model;
-    bool new_head;     /* its last layer was made anew for the classes of the data */
-    sdlf_shape sample; /* (C,H,W) that pictures are brought to; a scalar: they stay as they are */
+    bool new_head;     /* its last layer was replaced for the classes of the data */
+    sdlf_shape sample; /* (C,H,W) that images are resized to; a scalar: they keep their size */
     sdlf_dataset *train, *test;
     sdlf_trainer_options options;
-    /* Owned; the options that the network brings, "--batch 32 ..."; NULL: it brings none, or an optimizer was given. */
+    /* Owned; the network's own training options, "--batch 32 ..."; NULL: it has none, or an optimizer was given. */
     char *own;
     sdlf_trainer *trainer;
     char *out_path; /* owned; NULL: nothing is kept */
@@ -54,14 +54,14 @@ typedef struct train_session {
     tensorboard_log board;
     training_curves *curves;  /* NULL: no page is served */
     sdlf_communicator *ranks; /* NULL: there is one */
-    bool met;                 /* all ranks have told each other whether they are ready */
+    bool met;                 /* all ranks have exchanged whether they are ready */
 } train_session;
 
 extern const char *const train_gradient_dtypes[];
 
-/* Open and check everything that `set` and `given` ask for, and create the trainer, whose callback stands in `options`.
- * The first lines of output are printed on the way, so that a user sees what is being waited for. Whatever the result,
- * release the session afterwards. */
+/* Open and check everything that `set` and `given` specify, and create the trainer, whose callback is in `options`. The
+ * first lines of output are printed on the way, so that a user sees what takes time. Whatever the result, release the
+ * session afterwards. */
 sdlf_status train_session_prepare(train_session *session);
 void train_session_release(train_session *session);
 

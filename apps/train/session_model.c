@@ -8,7 +8,7 @@
 #include "apps/input/network.h"
 #include "apps/input/samples.h"
 
-/* Pictures are brought to what the model takes. */
+/* Resizes images to the model's input shape. */
 static sdlf_status take_shape(train_session *s, const char *file)
 {
     s->sample = samples_shape(s->model);
@@ -28,7 +28,7 @@ bool session_tests_others(const train_session *s)
     return s->set.test_data != NULL && !samples_same_set(s->set.data, s->set.test_data);
 }
 
-/* What is trained on, before it is read: for its shape and classes. */
+/* Outlines the training data before they are read, for their shape and classes. */
 static sdlf_status outline(const train_session *s, sdlf_dataset **data)
 {
     return samples_outline(data, &(samples_request){.set = s->set.data,
@@ -38,7 +38,7 @@ static sdlf_status outline(const train_session *s, sdlf_dataset **data)
                                                     .targets = session_has_targets(s)});
 }
 
-/* "224" or "240x320": height and width of colour pictures. */
+/* "224" or "240x320": height and width of colour images. */
 static sdlf_status read_size(sdlf_shape *sample, const char *text)
 {
     enum { LARGEST = 65535 };
@@ -57,7 +57,7 @@ static sdlf_status read_size(sdlf_shape *sample, const char *text)
     return SDLF_OK;
 }
 
-/* --net: a built-in network is made for the data. */
+/* Opens --net: a built-in network is created for the data. */
 static sdlf_status open_network(train_session *s)
 {
     const train_settings *set = &s->set;
@@ -71,7 +71,7 @@ static sdlf_status open_network(train_session *s)
     if (status != SDLF_OK) return status;
     sdlf_shape sample = sdlf_shape_without(data->samples.shape, 0);
     if (set->size && !sdlf_shape_equal(sample, s->sample))
-        status = sdlf_fail(SDLF_ERROR_ARGUMENT, "--size %s: pictures of folders are scaled, and samples of %s are %s",
+        status = sdlf_fail(SDLF_ERROR_ARGUMENT, "--size %s scales pictures of folders, but samples of %s are %s",
                            set->size, data->name, sdlf_shape_print(sample).text);
     else
         status = session_has_targets(s)
@@ -81,7 +81,7 @@ static sdlf_status open_network(train_session *s)
     return status;
 }
 
-/* Float targets are met by the values, and not by a softmax of them. */
+/* Float targets are compared with the values, not with a softmax of them. */
 static void drop_softmax(sdlf_model *model)
 {
     if (sdlf_model_output_count(model) == 0) return;
@@ -92,11 +92,11 @@ static void drop_softmax(sdlf_model *model)
     sdlf_output(model, "value", values);
 }
 
-/* Are the network's classes those of the data: as many and, where both have names, of the same names in that order? */
+/* True if the network's classes are those of the data: as many and, if both have names, the same ones in order. */
 static bool has_same_classes(sdlf_model *model, const sdlf_dataset *data)
 {
     const int head = sdlf_model_head(model);
-    int first = 0; /* of its parameters, the weight: units or filters are its first axis */
+    int first = 0; /* its weight, whose first axis is units or filters */
     while (first < sdlf_model_parameter_count(model) && sdlf_model_parameter(model, first)->layer != head) first++;
     if (head < 0 || first == sdlf_model_parameter_count(model) ||
         sdlf_model_parameter(model, first)->value.shape.dim[0] != data->class_count)
@@ -108,7 +108,7 @@ static bool has_same_classes(sdlf_model *model, const sdlf_dataset *data)
     return true;
 }
 
-/* --from: a model with its weights, and a head for the data's classes. */
+/* Opens --from: a model with its weights, and a head for the data's classes. */
 static sdlf_status open_from(train_session *s)
 {
     train_settings *set = &s->set;
@@ -119,7 +119,7 @@ static sdlf_status open_from(train_session *s)
     if (status == SDLF_OK) status = outline(s, &data);
     if (status != SDLF_OK) return status;
     bool characters =
-        data->labels.shape.rank == 2 && !session_has_targets(s); /* classes are inputs, too: their rows stay */
+        data->labels.shape.rank == 2 && !session_has_targets(s); /* the classes are also inputs: their rows are kept */
     for (int i = 0; characters && i < data->class_count && status == SDLF_OK; i++) {
         bool same = data->class_count == sdlf_model_class_count(s->model) &&
                     strcmp(data->class_names[i], sdlf_model_class_name(s->model, i)) == 0;
@@ -139,21 +139,20 @@ sdlf_status session_open_model(train_session *s)
 {
     train_settings *set = &s->set;
     if (set->from) return open_from(s);
-    if (!set->resume) return open_network(s); /* the trainer's seed builds it */
+    if (!set->resume) return open_network(s); /* built later with the trainer's seed */
     if (arguments_given(&s->given, "net")) {
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--net cannot be combined with --resume: %s brings its network",
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--net cannot be combined with --resume: %s contains its network",
                          set->resume);
     }
     if (network_is_onnx(set->resume))
-        return sdlf_fail(
-            SDLF_ERROR_ARGUMENT,
-            "--resume %s: expected what train writes, a safetensors file; an ONNX file is trained on with --net",
-            set->resume);
+        return sdlf_fail(SDLF_ERROR_ARGUMENT,
+                         "--resume %s: expected a safetensors file that train wrote; to train an ONNX file, use --net",
+                         set->resume);
     sdlf_status status = sdlf_model_open(&s->model, set->resume);
     if (status != SDLF_OK) return status;
     const sdlf_training_state *state = sdlf_model_training_state(s->model);
     if (!state->present) {
-        return sdlf_fail(SDLF_ERROR_FORMAT, "%s holds weights and no training state: there is nothing to resume",
+        return sdlf_fail(SDLF_ERROR_FORMAT, "%s holds weights but no training state: there is nothing to resume",
                          set->resume);
     }
     status = take_shape(s, set->resume);

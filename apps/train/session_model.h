@@ -5,15 +5,15 @@
 
 #include "apps/train/session.h"
 
-/* Are the labels of the data floats? */
+/* True if the data's labels are floats. */
 bool session_has_targets(const train_session *session);
 
-/* Is another set than the one that is trained on for testing, so that all samples of each count? */
+/* True if testing uses another data set than training, so that all samples of each are used. */
 bool session_tests_others(const train_session *session);
 
-/* Open the model that `set` names, with --from a head for the data's classes, and take the options that a checkpoint
- * holds.
- * Errors: what opening says; SDLF_ERROR_ARGUMENT where options contradict the file. */
+/* Open the model that `set` names, with --from replacing its head for the data's classes, and load a
+ * checkpoint's options.
+ * Errors: those of opening; SDLF_ERROR_ARGUMENT if options contradict the file. */
 sdlf_status session_open_model(train_session *session);
 
 #endif

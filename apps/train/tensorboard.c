@@ -26,7 +26,7 @@ void tensorboard_log_close(tensorboard_log *board)
     board->gradients = NULL;
 }
 
-/* A picture that could not be made is left out, and told. */
+/* Writes an image; one that could not be created is left out with a warning. */
 static void put_picture(tensorboard_log *board, const char *tag, int64_t step, sdlf_status status, png_picture *picture)
 {
     if (status != SDLF_OK) {
@@ -37,7 +37,7 @@ static void put_picture(tensorboard_log *board, const char *tag, int64_t step, s
     png_release(picture);
 }
 
-/* Does training change samples at random? */
+/* True if training augments samples at random. */
 static bool augments(const sdlf_trainer_options *options)
 {
     const sdlf_augmentation *a = &options->augment;
@@ -63,7 +63,7 @@ static void put_samples(tensorboard_log *board, const training_log_start *start)
     put_picture(board, "samples/augmented", 0, augmented_sheet(&picture, start->train, loader, 0, count), &picture);
 }
 
-/* The options of the run, without what says where it is written. */
+/* The options of the run, without those about its output. */
 static json_t *hyper_parameters(const training_log_start *start)
 {
     static const char *const no_hyper_parameters[] = {"event",     "version",     "checkpoint", "own_options",
@@ -98,7 +98,7 @@ sdlf_status tensorboard_log_gradients(tensorboard_log *board, const training_log
         "--gradient-histograms");
 }
 
-/* Once they fail, there are no more of them. */
+/* After a failure no more are written. */
 static void put_gradients(tensorboard_log *board)
 {
     if (!board->gradients || training_gradients_write(board->gradients, board->file, board->step) == SDLF_OK) return;
@@ -107,14 +107,14 @@ static void put_gradients(tensorboard_log *board)
     board->gradients = NULL;
 }
 
-/* What progress says are means over the epoch so far, which would jump where one begins; written are those of the steps since the last
- * time, up to the last ones whose figures have come: a device's come every so many steps. */
+/* Progress reports means over the epoch so far, which would jump where an epoch begins. This writes means over the steps since the
+ * last time, up to the latest reported ones: a device reports only every few steps. */
 static void put_training(tensorboard_log *board)
 {
     const sdlf_progress none = {.samples = 0}, *last = &none, *now = &board->seen;
     if (board->written.epoch == now->epoch && board->written.samples <= now->samples) last = &board->written;
     double samples = (double)(now->samples - last->samples), seconds = now->seconds - last->seconds;
-    if (samples <= 0) return; /* nothing new: or the step that ended the epoch was written */
+    if (samples <= 0) return; /* nothing new, or the last step of the epoch was already written */
     double before = (double)last->samples, all = (double)now->samples;
     double loss = (now->loss * all - (before > 0 ? last->loss * before : 0)) / samples;
     double accuracy = (now->accuracy * all - (before > 0 ? last->accuracy * before : 0)) / samples;

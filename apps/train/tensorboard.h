@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a training run writes for TensorBoard (--tensorboard DIR). */
+/* The TensorBoard output of a training run (--tensorboard DIR). */
 #ifndef SDLF_APPS_TRAIN_TENSORBOARD_H
 #define SDLF_APPS_TRAIN_TENSORBOARD_H
 
@@ -16,7 +16,7 @@ typedef struct tensorboard_log {
     sdlf_model *model;             /* borrowed, from tensorboard_log_begin on */
     training_gradients *gradients; /* owned; NULL: none are written */
     int64_t step;                  /* the last, over all epochs */
-    sdlf_progress written, seen;   /* when loss/train was written last, and the last figures that have come */
+    sdlf_progress written, seen;   /* at the last loss/train that was written, and the latest received */
     int64_t rated;                 /* the step whose learning rate was written last */
 } tensorboard_log;
 
@@ -24,10 +24,10 @@ typedef struct tensorboard_log {
 sdlf_status tensorboard_log_open(tensorboard_log *board, const char *folder, int64_t every, bool histograms);
 void tensorboard_log_close(tensorboard_log *board);
 
-/* The graph, the options as hyper-parameters, and some samples, as they are and as augmentation changes them. */
+/* Write the graph, the options as hyper-parameters, and some samples, with and without augmentation. */
 void tensorboard_log_begin(tensorboard_log *board, const training_log_start *start);
-/* Histograms of gradients after each epoch, too, computed on that calculator, which is borrowed until the log is closed.
- * Between tensorboard_log_begin and the first progress. */
+/* Also write histograms of gradients after each epoch, computed on that calculator, which is borrowed until the log is
+ * closed. Call between tensorboard_log_begin and the first progress. */
 sdlf_status tensorboard_log_gradients(tensorboard_log *board, const training_log_start *start,
                                       sdlf_calculator *calculator);
 void tensorboard_log_progress(tensorboard_log *board, const sdlf_progress *now);

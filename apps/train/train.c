@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf train: train a network on labelled pictures and keep its weights. */
+/* sdlf train: trains a network on labelled data and writes its weights. */
 #include <inttypes.h>
 #include <math.h>
 #include <signal.h>
@@ -20,14 +20,14 @@
 #include "apps/train/session.h"
 #include "apps/train/usage.h"
 
-/* One run and how it is shown. */
+/* One run and its display. */
 typedef struct showing {
     train_session session;
     progress progress;
     double seconds, test_seconds; /* of the epochs of this run */
-    int epochs;                   /* how many those are */
-    int kept, kept_before; /* the epoch whose checkpoint is written last, and the one before; 0: of none of this run */
-    sdlf_progress last;    /* what the callback was told last */
+    int epochs;                   /* their number */
+    int kept, kept_before; /* the epoch of the last checkpoint that is kept, and of the previous one; 0: none yet */
+    sdlf_progress last;    /* the last progress received */
 } showing;
 
 static void on_progress(const sdlf_progress *now, void *user)
@@ -38,7 +38,7 @@ static void on_progress(const sdlf_progress *now, void *user)
         show->epochs++;
         show->kept_before = show->kept;
         if (show->session.set.keep == SDLF_KEEP_LAST || now->best)
-            show->kept = now->epoch; /* unless something else comes */
+            show->kept = now->epoch; /* unless another event follows */
         show->seconds += now->seconds;
         if (isfinite(now->test_seconds)) show->test_seconds += now->test_seconds;
     }
@@ -60,7 +60,7 @@ static void say_saved(const train_session *s, bool finished)
 {
     report_label(&s->out, "saved");
     int64_t size = output_file_size(s->out_path);
-    if (size == 0) { /* a device or a pipe, from which nothing comes back */
+    if (size == 0) { /* a device or a pipe, which cannot be read back */
         puts(s->out_path);
         return;
     }
@@ -71,7 +71,7 @@ static void say_saved(const train_session *s, bool finished)
     free(name);
 }
 
-/* Where epochs were told apart: which was the best, and whether that ended the training. */
+/* If epochs were compared: prints the best one, and whether that ended the training. */
 static void print_best(const showing *show)
 {
     const train_session *s = &show->session;
@@ -94,7 +94,7 @@ static void print_summary(const showing *show, const sdlf_evaluation *evaluation
     if (evaluation) {
         labels names;
         labels_of_model(&names, s->model);
-        if (!show->progress.sequences || s->set.confusion) /* a table of all characters is long */
+        if (!show->progress.sequences || s->set.confusion) /* a table of all characters would be long */
             evaluation_print(&s->out, evaluation, &names, s->set.confusion);
         labels_release(&names);
         report_label(&s->out, "test");
@@ -107,7 +107,7 @@ static void print_summary(const showing *show, const sdlf_evaluation *evaluation
     putchar('\n');
 }
 
-/* The run went to its end. */
+/* The run completed. */
 static int finish(showing *show)
 {
     train_session *s = &show->session;
@@ -120,12 +120,12 @@ static int finish(showing *show)
     bool evaluated = status == SDLF_OK && s->test;
     bool tells = s->ranks == NULL || s->ranks->rank == 0 || !s->ranks->agreed;
     if (status != SDLF_OK && tells) terminal_error("train", "the last test: %s", sdlf_error_message());
-    /* an update that went too far shows in the loss of the next step, of which the last one has none */
+    /* an update that diverged shows in the loss of the next step, and the last update has none */
     const bool astray = status == SDLF_OK && ((evaluated && isnan(evaluation.loss)) || !trainable_is_finite(s->model));
     if (astray)
         status = sdlf_fail(
             SDLF_ERROR_NUMERIC,
-            "the last step led astray: there are %s that are no finite numbers; a smaller --learning-rate may help",
+            "training diverged in the last step: there are %s that are not finite; a smaller --learning-rate may help",
             evaluated && isnan(evaluation.loss) ? "scores" : "weights");
     training_log_end(&s->log, status, evaluated ? &evaluation : NULL);
     tensorboard_log_end(&s->board, status, evaluated ? &evaluation : NULL);
@@ -139,7 +139,7 @@ static int finish(showing *show)
     return status == SDLF_OK ? COMMAND_OK : COMMAND_FAILED;
 }
 
-/* A signal to this process, or to another rank, stopped the run, and the trainer has kept what there is. */
+/* A signal to this process, or to another rank, stopped the run; the trainer has written its checkpoint. */
 static int stopped(const showing *show)
 {
     const train_session *s = &show->session;
@@ -154,7 +154,7 @@ static int stopped(const showing *show)
     return COMMAND_SIGNAL + (here ? interrupt_signal() : SIGINT);
 }
 
-/* The run failed: say why, and what is left. Right after the last epoch, it was its checkpoint that could not be
+/* The run failed: prints why, and which checkpoint remains. Directly after the last epoch, its checkpoint could not be
  * written. */
 static int failed(const showing *show, sdlf_status status)
 {
@@ -167,7 +167,7 @@ static int failed(const showing *show, sdlf_status status)
     return COMMAND_FAILED;
 }
 
-/* Of several ranks, an error of all is told by one; one that only a rank knows is told by that rank, which ends all. */
+/* Among several ranks, one reports an error common to all; an error of one rank is reported there and ends all. */
 static int failed_rank(const showing *show, sdlf_status status)
 {
     const train_session *s = &show->session;
@@ -183,7 +183,7 @@ static int failed_rank(const showing *show, sdlf_status status)
     return code;
 }
 
-/* --dry-run: every option, and the run as one command, which holds what the network and the checkpoint brought too. */
+/* --dry-run: prints every option, and the run as one command with the options of the network and the checkpoint. */
 static int say_command(train_session *s)
 {
     s->set.dry_run = false;
@@ -213,7 +213,7 @@ static int train(showing *show)
     show->progress.sequences = several && s->train->labels.shape.rank == 2;
     show->progress.unit = show->progress.sequences ? "tokens" : several ? "pixels" : "samples";
     show->progress.smoothed = s->options.label_smoothing > 0 || s->options.class_weights[0];
-    /* of several threads the first one's trainer is stopped, and tells the others */
+    /* with several threads, the first one's trainer is stopped, and informs the others */
     const bool alone = !ranks_is_second(&s->set.ranks);
     if (alone) interrupt_stops(s->trainer);
     do {

@@ -16,7 +16,7 @@
 static const argument data_arguments[] = {
     {.name = "Data and network", .type = ARGUMENT_HEADING},
     {"data", ARGUMENT_TEXT, offsetof(train_settings, data), "SET", .fallback = "digits",
-     .help = "what to learn, see below"},
+     .help = "the data set, see below"},
     {"test-data", ARGUMENT_TEXT, offsetof(train_settings, test_data), "SET",
      .help = "what to test on (default: the test half of --data)"},
     {"size", ARGUMENT_TEXT, offsetof(train_settings, size), "HxW",
@@ -24,8 +24,8 @@ static const argument data_arguments[] = {
              "which must be the same for all)"},
     {"normalize", ARGUMENT_CHOICE, offsetof(train_settings, normalize), "KIND", .choices = preprocess_kind_names,
      .fallback = "auto",
-     .help = "mean and deviation of the channels: those that the network's file says, else the data's own (auto); "
-             "imagenet, cifar10, tf, unit and none as for predict"},
+     .help = "mean and deviation of the channels: those in the network's file, else the data's own (auto); imagenet, "
+             "cifar10, tf, unit and none as for predict"},
     {"strict", ARGUMENT_FLAG, offsetof(train_settings, strict), .help = "refuse pictures that cannot be read"},
     {"workers", ARGUMENT_INT, offsetof(train_settings, workers), "N", .minimum = 1, .maximum = 64,
      .help = "threads that decode pictures of a folder (default: one for each processor)"},
@@ -34,17 +34,17 @@ static const argument data_arguments[] = {
              "are needed (default: all are kept)"},
     {"no-test", ARGUMENT_FLAG, offsetof(train_settings, no_test), .help = "do not test after each epoch"},
     {"device-data", ARGUMENT_INT, offsetof(train_settings, device_data), "MB", .minimum = 1, .maximum = 1e9,
-     .help = "training data that a GPU may hold; larger sets are copied to it batch by batch (default: what there is "
-             "room for)"},
+     .help = "training data that a GPU may hold; larger sets are copied to it batch by batch (default: as much as "
+             "fits)"},
     {"net", ARGUMENT_TEXT, offsetof(train_settings, net), "NAME", .standard = ARGUMENT_STANDARD_INPUT,
      .fallback = "simple_cnn",
      .help = "a network from the list below, made for the data's shape and classes, FILE.json or FILE.onnx"},
     {"from", ARGUMENT_TEXT, offsetof(train_settings, from), "FILE", .standard = ARGUMENT_STANDARD_INPUT,
-     .help = "begin with the network and weights of a safetensors or ONNX file (transfer learning); where the data "
-             "have another number of classes, its last layer is replaced"},
+     .help = "begin with the network and weights of a safetensors or ONNX file (transfer learning); if the data have a "
+             "different number of classes, its last layer is replaced"},
     {"freeze", ARGUMENT_TEXT, offsetof(train_settings, freeze), "LIST",
-     .help = "parameters to freeze, separated by commas; conv2d.* are all whose names begin so, and trunk all "
-             "but those of the layer that makes the scores"},
+     .help = "parameters to freeze, separated by commas; conv2d.* matches all names that begin so, and trunk all but "
+             "those of the layer of the scores"},
     {"unfreeze", ARGUMENT_TEXT, offsetof(train_settings, unfreeze), "LIST",
      .help = "parameters to train that the network would freeze"},
     {0},
@@ -57,14 +57,14 @@ static const argument output_arguments[] = {
     {"out", ARGUMENT_TEXT, offsetof(train_settings, out), "FILE", .letter = 'o',
      .help = "keep weights and training state here after each epoch (default: NETWORK.safetensors, if there is none)"},
     {"resume", ARGUMENT_TEXT, offsetof(train_settings, resume), "FILE",
-     .help = "continue where FILE stopped, with its network, data and options; --epochs adds some when all are done"},
+     .help = "continue where FILE stopped, with its network, data and options; --epochs adds some if all are done"},
     {"keep", ARGUMENT_CHOICE, offsetof(train_settings, keep), "WHICH", .choices = keep_names, .fallback = "last",
-     .help = "the epoch whose weights are kept: the last, or the one of the best test, by accuracy or by loss"},
+     .help = "the epoch whose weights are kept: the last, or the best in the test, by accuracy or by loss"},
     {"patience", ARGUMENT_INT, offsetof(train_settings, patience), "N", .minimum = 1, .maximum = 100000,
      .help = "stop after N epochs without a better test (default: go on to the last epoch)"},
-    {"no-save", ARGUMENT_FLAG, offsetof(train_settings, no_save), .help = "keep nothing"},
+    {"no-save", ARGUMENT_FLAG, offsetof(train_settings, no_save), .help = "save nothing"},
     {"log", ARGUMENT_TEXT, offsetof(train_settings, log), "FILE",
-     .help = "write a JSON object a line: start, steps, epochs, end. With --resume after what is there, else a log of "
+     .help = "write a JSON object a line: start, steps, epochs, end. --resume appends to the file; otherwise a log of "
              "an earlier run is kept as FILE.1, or the next free number"},
     {"log-steps", ARGUMENT_INT, offsetof(train_settings, log_steps), "N", .minimum = 0, .maximum = 1e9,
      .fallback = "50", .help = "steps between two lines in the log, or values for TensorBoard; 0: only epochs"},
@@ -72,10 +72,10 @@ static const argument output_arguments[] = {
      .help = "write an event file there: curves, options, samples, the network's graph and the confusion matrix; "
              "'tensorboard --logdir DIR' shows it"},
     {"histograms", ARGUMENT_FLAG, offsetof(train_settings, histograms),
-     .help = "with --tensorboard: how each parameter's values are spread, after each epoch"},
+     .help = "with --tensorboard: histograms of each parameter after each epoch"},
     {"gradient-histograms", ARGUMENT_FLAG, offsetof(train_settings, gradient_histograms),
-     .help = "with --tensorboard: how each parameter's gradient is spread, after each epoch, over one batch: the first "
-             "samples as they are, by the network as it answers"},
+     .help = "with --tensorboard: histograms of each parameter's gradient after each epoch, over one batch: the first "
+             "samples, unaugmented, with the network in inference mode"},
     {"serve", ARGUMENT_FLAG, offsetof(train_settings, serve),
      .help = "show a page of live curves in the browser of this machine, with buttons that save and stop; its address "
              "is printed"},
@@ -94,11 +94,11 @@ static const argument shared_training_arguments[] = {
     {"gradient-dtype", ARGUMENT_CHOICE, offsetof(train_settings, gradient_dtype), "TYPE",
      .choices = train_gradient_dtypes, .fallback = "float32",
      .help =
-         "what gradients are rounded to before they are added over the ranks: bfloat16 and float16 halve the bytes"},
+         "type gradients are rounded to before they are added over the ranks: bfloat16 and float16 halve the bytes"},
     {"shard-states", ARGUMENT_FLAG, offsetof(train_settings, shard_states),
-     .help = "each rank has its part of the optimizer's states and updates that part of the weights (ZeRO 1)"},
+     .help = "each rank holds a part of the optimizer's states and updates that part of the weights (ZeRO 1)"},
     {"sync-batch-norm", ARGUMENT_FLAG, offsetof(train_settings, training.sync_batch_norm),
-     .help = "batch normalisation by the statistics of the whole batch (default: of each rank's part)"},
+     .help = "batch normalisation with the statistics of the whole batch (default: of each rank's part)"},
     {0},
 };
 

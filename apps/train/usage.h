@@ -17,8 +17,8 @@ typedef struct train_usage {
 /* Fills both; `optimizers` stays the caller's, and the usage refers to it. */
 void train_usage_make(train_usage *usage, optimizer_rows *optimizers);
 
-/* Would `sdlf train` understand these words, behind "train"? ARGUMENTS_WRONG: what is wrong was said on standard error.
- * Whether what they name is there, a run tells. */
+/* Check whether `sdlf train` accepts these words after "train". ARGUMENTS_WRONG: the error was printed on standard
+ * error. Whether the files and networks that they name exist is not checked. */
 arguments_outcome train_usage_check(int count, char *const *words);
 
 #endif

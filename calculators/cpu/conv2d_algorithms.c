@@ -22,13 +22,13 @@ static const char winograd_takes[] =
     "3x3 windows, stride 1, no dilation, not depthwise; activations that are channels last";
 
 const sdlf_algorithm_note cpu_conv2d_notes[CPU_CONV2D_ALGORITHMS] = {
-    [CPU_CONV2D_AUTO] = {.summary = "what a plan takes by itself"},
+    [CPU_CONV2D_AUTO] = {.summary = "the plan's own choice"},
     [CPU_CONV2D_NAIVE] = {.summary = "the formula in plain loops", .on_request = true},
     [CPU_CONV2D_IM2COL] = {.summary = "patches as a matrix, piece by piece in the cache, and a matrix product"},
     [CPU_CONV2D_DIRECT] =
         {.summary = "images laid out by channels, vectors over filters; planes where filters read one channel",
          .takes = "small images, stride 1, one group; or filters of one channel"},
-    [CPU_CONV2D_IMPLICIT] = {.summary = "a product of rows read where they lie; all channels where filters read one",
+    [CPU_CONV2D_IMPLICIT] = {.summary = "a product of rows read in place; all channels where filters read one",
                              .takes = "activations that are channels last, as plans lay them out"},
     [CPU_CONV2D_WINOGRAD_2] = {.summary = "tiles of 2x2 outputs, 16 multiplications for 36", .takes = winograd_takes},
     [CPU_CONV2D_WINOGRAD_4] = {.summary = "tiles of 4x4 outputs, 36 multiplications for 144",

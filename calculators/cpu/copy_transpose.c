@@ -119,6 +119,6 @@ void cpu_copy_transposed(const cpu_calculator *cpu, const cpu_copy_context *copy
     int64_t each = copy->dim[t.p] * copy->dim[t.q];
     t.outer = count / each;
     t.outer_of_task = cpu_max(1, TASK_SIDE * TASK_SIDE / each);
-    cpu_parallel_near_exact(cpu, cpu_divide_up(t.outer, t.outer_of_task) * t.p_tasks * t.q_tasks, count / 2,
-                            transpose_task, &t);
+    cpu_parallel_static_exact(cpu, cpu_divide_up(t.outer, t.outer_of_task) * t.p_tasks * t.q_tasks, count / 2,
+                              transpose_task, &t);
 }

@@ -140,9 +140,9 @@ static const char *const gemm_algorithms[] = {"auto", "built-in", "library", "ta
 
 /* A library may end the process when memory runs out: a risk taken only on request. */
 static const sdlf_algorithm_note gemm_notes[] = {
-    {.summary = "what a plan takes by itself"},
+    {.summary = "the plan's own choice"},
     {.summary = "tiles of c, packed operands"},
-    {.summary = "tiles of c, each by a library's product", .on_request = true},
+    {.summary = "tiles of c, each by a library's GEMM", .on_request = true},
     {.summary = "a tall a and a narrow b, no tiles", .takes = "a that is tall, b that is narrow"},
 };
 
@@ -155,10 +155,10 @@ static bool always(const sdlf_calculator *calculator, const sdlf_operation *oper
 }
 
 /* For convolutions. */
-static bool likes_channels_last(const sdlf_calculator *calculator, const sdlf_operation *operation)
+static bool prefers_channels_last(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     const sdlf_kernel_slot *kernel = find_kernel(calculator, operation);
-    return kernel && kernel->likes_channels_last(calculator, operation);
+    return kernel && kernel->prefers_channels_last(calculator, operation);
 }
 
 static const sdlf_fused_slot fusions[] = {
@@ -167,7 +167,7 @@ static const sdlf_fused_slot fusions[] = {
       .supports = supports,
       .workspace = workspace,
       .channels_last = true,
-      .likes_channels_last = always,
+      .prefers_channels_last = always,
       .prepared = prepared,
       .prepare = prepare}},
     {&sdlf_gemm_backward_sgd_fusion, {.run = run, .supports = supports, .workspace = workspace}},
@@ -216,7 +216,7 @@ const sdlf_calculator_class sdlf_cpu_calculator_class =
                                          .automatic = automatic,
                                          .channels_last = true,
                                          .mixed = true,
-                                         .likes_channels_last = likes_channels_last,
+                                         .prefers_channels_last = prefers_channels_last,
                                          .prepared = prepared,
                                          .prepare = prepare},
                 [SDLF_CONV2D_BACKWARD_INPUT] = {.run = run,
@@ -226,7 +226,7 @@ const sdlf_calculator_class sdlf_cpu_calculator_class =
                                                 .notes = cpu_conv2d_notes,
                                                 .automatic = automatic,
                                                 .channels_last = true,
-                                                .likes_channels_last = likes_channels_last,
+                                                .prefers_channels_last = prefers_channels_last,
                                                 .prepared = prepared,
                                                 .prepare = prepare},
                 [SDLF_CONV2D_BACKWARD_WEIGHTS] = {.run = run,
@@ -236,28 +236,28 @@ const sdlf_calculator_class sdlf_cpu_calculator_class =
                                                   .notes = cpu_conv2d_notes,
                                                   .automatic = automatic,
                                                   .channels_last = true,
-                                                  .likes_channels_last = likes_channels_last},
+                                                  .prefers_channels_last = prefers_channels_last},
                 [SDLF_MAX_POOL2D_FORWARD] =
                     {.run = run, .supports = supports, .workspace = workspace, .channels_last = true},
                 [SDLF_MAX_POOL2D_BACKWARD] = {.run = run,
                                               .supports = supports,
                                               .workspace = workspace,
                                               .channels_last = true,
-                                              .likes_channels_last = always},
+                                              .prefers_channels_last = always},
                 [SDLF_AVG_POOL2D_FORWARD] =
                     {.run = run, .supports = supports, .workspace = workspace, .channels_last = true},
                 [SDLF_AVG_POOL2D_BACKWARD] = {.run = run,
                                               .supports = supports,
                                               .workspace = workspace,
                                               .channels_last = true,
-                                              .likes_channels_last = always},
+                                              .prefers_channels_last = always},
                 [SDLF_GLOBAL_AVG_POOL2D_FORWARD] =
                     {.run = run, .supports = supports, .workspace = workspace, .channels_last = true},
                 [SDLF_GLOBAL_AVG_POOL2D_BACKWARD] = {.run = run,
                                                      .supports = supports,
                                                      .workspace = workspace,
                                                      .channels_last = true,
-                                                     .likes_channels_last = always},
+                                                     .prefers_channels_last = always},
                 [SDLF_ACTIVATION_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_ACTIVATION_BACKWARD] = {.run = run, .supports = supports, .workspace = workspace},
                 [SDLF_DROPOUT_FORWARD] = {.run = run, .supports = supports, .workspace = workspace},
@@ -291,7 +291,7 @@ const sdlf_calculator_class sdlf_cpu_calculator_class =
                                            .workspace = workspace,
                                            .channels_last = true,
                                            .mixed = true,
-                                           .likes_channels_last = always,
+                                           .prefers_channels_last = always,
                                            .prepared = prepared,
                                            .prepare = prepare},
                 [SDLF_QUANTIZED_ADD] = {.run = run},

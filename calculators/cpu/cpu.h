@@ -85,12 +85,12 @@ void cpu_parallel(const cpu_calculator *cpu, int64_t count, int64_t nanoseconds,
 
 /* The same for tasks in the order of the rows of an image, or of weights: each thread starts with one contiguous range,
  * so it finds its own output of one layer in its cache when it reads it for the next, and then helps the others. */
-void cpu_parallel_near(const cpu_calculator *cpu, int64_t count, int64_t nanoseconds, cpu_task *task, void *context);
+void cpu_parallel_static(const cpu_calculator *cpu, int64_t count, int64_t nanoseconds, cpu_task *task, void *context);
 
 /* The same two for tasks that move, convert or draw values, and must preserve every bit. */
 void cpu_parallel_exact(const cpu_calculator *cpu, int64_t count, int64_t nanoseconds, cpu_task *task, void *context);
-void cpu_parallel_near_exact(const cpu_calculator *cpu, int64_t count, int64_t nanoseconds, cpu_task *task,
-                             void *context);
+void cpu_parallel_static_exact(const cpu_calculator *cpu, int64_t count, int64_t nanoseconds, cpu_task *task,
+                               void *context);
 
 /* One task of a step: `index` in [0, tasks). */
 typedef void cpu_step_task(void *context, int64_t step, int64_t index);

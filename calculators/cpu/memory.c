@@ -247,7 +247,7 @@ sdlf_status cpu_copy(sdlf_calculator *calculator, const sdlf_operation *operatio
     collapse(&copy, x, y);
     if (interleaves(&copy)) {
         int64_t pieces = cpu_divide_up(copy.dim[copy.rank - 2], PLANE_PIECE) * (copy.rank == 3 ? copy.dim[0] : 1);
-        cpu_parallel_near_exact(cpu_from(calculator), pieces, count / 2, interleave_piece, &copy);
+        cpu_parallel_static_exact(cpu_from(calculator), pieces, count / 2, interleave_piece, &copy);
         return SDLF_OK;
     }
     if (cpu_copy_transposes(&copy)) {
@@ -259,8 +259,8 @@ sdlf_status cpu_copy(sdlf_calculator *calculator, const sdlf_operation *operatio
     int64_t row_bytes = copy.dim[copy.rank - 1] * copy.x_size;
     copy.rows = count / copy.dim[copy.rank - 1];
     copy.rows_per_task = cpu_max(1, BLOCK_BYTES / row_bytes);
-    cpu_parallel_near_exact(cpu_from(calculator), cpu_divide_up(copy.rows, copy.rows_per_task), count / 2, copy_rows,
-                            &copy);
+    cpu_parallel_static_exact(cpu_from(calculator), cpu_divide_up(copy.rows, copy.rows_per_task), count / 2, copy_rows,
+                              &copy);
     return SDLF_OK;
 }
 

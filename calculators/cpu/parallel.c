@@ -65,8 +65,8 @@ static void work_through(void *context, int thread)
 }
 
 /* Each thread starts with one contiguous range of tasks, the same in every call. */
-void cpu_parallel_near_exact(const cpu_calculator *cpu, int64_t count, int64_t nanoseconds, cpu_task *task,
-                             void *context)
+void cpu_parallel_static_exact(const cpu_calculator *cpu, int64_t count, int64_t nanoseconds, cpu_task *task,
+                               void *context)
 {
     if (is_shared(cpu, count, nanoseconds)) {
         task_runs all; /* only as many runs are initialised as are used */
@@ -100,7 +100,7 @@ void cpu_parallel(const cpu_calculator *cpu, int64_t count, int64_t nanoseconds,
     cpu_parallel_exact(cpu, count, nanoseconds, run_flushed, &(flushed_task){task, context});
 }
 
-void cpu_parallel_near(const cpu_calculator *cpu, int64_t count, int64_t nanoseconds, cpu_task *task, void *context)
+void cpu_parallel_static(const cpu_calculator *cpu, int64_t count, int64_t nanoseconds, cpu_task *task, void *context)
 {
-    cpu_parallel_near_exact(cpu, count, nanoseconds, run_flushed, &(flushed_task){task, context});
+    cpu_parallel_static_exact(cpu, count, nanoseconds, run_flushed, &(flushed_task){task, context});
 }

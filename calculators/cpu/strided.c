@@ -80,5 +80,5 @@ void cpu_strided_run(const cpu_calculator *cpu, const cpu_strided *strided, cpu_
     w.pieces = cpu_divide_up(inner, w.piece);
     w.rows_per_task = cpu_max(1, PIECE / inner);
     int64_t tasks = cpu_divide_up(rows, w.rows_per_task) * w.pieces, time = cpu_time_of_elements(rows * inner);
-    (exact ? cpu_parallel_near_exact : cpu_parallel_near)(cpu, tasks, time, walk_rows, &w);
+    (exact ? cpu_parallel_static_exact : cpu_parallel_static)(cpu, tasks, time, walk_rows, &w);
 }

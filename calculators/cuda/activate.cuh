@@ -90,7 +90,7 @@ static __device__ __forceinline__ void with_inline_slope(sdlf_activation_functio
  * across which registers would be spilled. */
 template <typename T, typename Use>
 static __device__ __forceinline__ void with_inline_activation(sdlf_activation_function function,
-                                                              const line_activation &line, Use use)
+                                                              const piecewise_linear_activation &line, Use use)
 {
     switch (function) {
     case SDLF_SILU: use([](float x) { return x * stored_sigmoid<T>(x); }); break;

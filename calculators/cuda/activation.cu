@@ -8,7 +8,7 @@ enum { THREADS = 256 };
 template <typename T>
 static __global__ void activation_forward(const T *x, T *y, int64_t count, sdlf_activation activation)
 {
-    await_kernels();
+    wait_and_launch_dependent_grids();
     for (int64_t i = grid_first(); i < count; i += grid_step()) y[i] = activate(activation, x[i]);
 }
 

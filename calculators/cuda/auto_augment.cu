@@ -73,7 +73,7 @@ __global__ void auto_augment(const uint8_t *x, const int32_t *index, const int64
                              sdlf_augment_picture shape, sdlf_auto_augment policy, uint64_t seed)
 {
     __shared__ changing shared;
-    await_kernels();
+    wait_and_launch_dependent_grids();
     const int64_t n = blockIdx.x, image = number != NULL ? number[index[n]] : index[n];
     const int64_t size = shape.channels * shape.height * shape.width;
     const int steps = sdlf_auto_augment_steps(&policy);

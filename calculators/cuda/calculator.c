@@ -39,7 +39,7 @@ sdlf_status cuda_check_blas(cublasStatus_t status, const char *what)
 {
     switch (status) {
     case CUBLAS_STATUS_SUCCESS: return SDLF_OK;
-    case CUBLAS_STATUS_ALLOC_FAILED: return sdlf_fail(SDLF_ERROR_MEMORY, "%s: cuBLAS found no memory", what);
+    case CUBLAS_STATUS_ALLOC_FAILED: return sdlf_fail(SDLF_ERROR_MEMORY, "%s: cuBLAS is out of memory", what);
     case CUBLAS_STATUS_NOT_SUPPORTED: return sdlf_fail(SDLF_ERROR_DEVICE, "%s: cuBLAS does not support it", what);
     default: return sdlf_fail(SDLF_ERROR_DEVICE, "%s: cuBLAS failed with status %d", what, (int)status);
     }
@@ -69,7 +69,7 @@ static sdlf_status complain_of_driver(void)
     cudaDriverGetVersion(&driver);
     cudaRuntimeGetVersion(&runtime);
     if (driver == 0) return sdlf_fail(SDLF_ERROR_DEVICE, "no CUDA device: there is no NVIDIA driver on this machine");
-    return sdlf_fail(SDLF_ERROR_DEVICE, "the NVIDIA driver is one for CUDA %d.%d; this build needs CUDA %d.%d",
+    return sdlf_fail(SDLF_ERROR_DEVICE, "the NVIDIA driver supports CUDA %d.%d; this build needs CUDA %d.%d",
                      driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
 }
 

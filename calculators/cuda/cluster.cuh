@@ -35,7 +35,7 @@ static __device__ __forceinline__ void wait_for_cluster()
 #endif
 }
 
-static __device__ __forceinline__ void await_cluster()
+static __device__ __forceinline__ void cluster_sync()
 {
     arrive_at_cluster();
     wait_for_cluster();
@@ -60,7 +60,7 @@ static __device__ __forceinline__ uint32_t address_in(const void *shared, int bl
 }
 
 /* Load four values from another block's shared memory. */
-static __device__ __forceinline__ float4 read_other(uint32_t mine, int block)
+static __device__ __forceinline__ float4 dsmem_load(uint32_t mine, int block)
 {
     float4 four = {};
 #if __CUDA_ARCH__ >= 900
@@ -74,9 +74,9 @@ static __device__ __forceinline__ float4 read_other(uint32_t mine, int block)
     return four;
 }
 
-static __device__ __forceinline__ float4 read_other(const float *shared, int block)
+static __device__ __forceinline__ float4 dsmem_load(const float *shared, int block)
 {
-    return read_other(static_cast<uint32_t>(__cvta_generic_to_shared(shared)), block);
+    return dsmem_load(static_cast<uint32_t>(__cvta_generic_to_shared(shared)), block);
 }
 
 /* Load two values from another block's shared memory. */
@@ -95,7 +95,7 @@ static __device__ __forceinline__ float2 read_other2(const float *shared, int bl
 }
 
 /* Store a value in another block's shared memory. */
-static __device__ __forceinline__ void write_other(float *shared, int block, float number)
+static __device__ __forceinline__ void dsmem_store(float *shared, int block, float number)
 {
 #if __CUDA_ARCH__ >= 900
     asm volatile("st.shared::cluster.f32 [%0], %1;" ::"r"(address_in(shared, block)), "f"(number) : "memory");
@@ -105,7 +105,7 @@ static __device__ __forceinline__ void write_other(float *shared, int block, flo
 #endif
 }
 
-static __device__ __forceinline__ void write_other(double *shared, int block, double number)
+static __device__ __forceinline__ void dsmem_store(double *shared, int block, double number)
 {
 #if __CUDA_ARCH__ >= 900
     asm volatile("st.shared::cluster.f64 [%0], %1;" ::"r"(address_in(shared, block)), "d"(number) : "memory");
@@ -118,8 +118,8 @@ static __device__ __forceinline__ void write_other(double *shared, int block, do
 /* The sum of the values at the same offset in `count` blocks, added in order. */
 static __device__ __forceinline__ float4 add_blocks(const float *shared, int count)
 {
-    float4 sum = read_other(shared, 0);
-    for (int k = 1; k < count; k++) sum = plus(sum, read_other(shared, k));
+    float4 sum = dsmem_load(shared, 0);
+    for (int k = 1; k < count; k++) sum = plus(sum, dsmem_load(shared, k));
     return sum;
 }
 

@@ -33,7 +33,7 @@ static __global__ void __launch_bounds__(LIST_THREADS)
     convert_tensors(const __grid_constant__ tensor_list<converted<T>, convert_common> list)
 {
     __shared__ alignas(16) float transposed[CONVERT_SHARED]; /* [filter][tap][channel] */
-    await_kernels();
+    wait_and_launch_dependent_grids();
     const int tensor = list.mine(), block = static_cast<int>(blockIdx.x) - list.first[tensor];
     const converted<T> &of = list.of[tensor];
     const int unit = block / of.runs, filter = unit * of.filters_each, first = (block - unit * of.runs) * of.run;

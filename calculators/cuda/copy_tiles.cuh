@@ -51,7 +51,7 @@ template <typename From, typename To>
 static __global__ void __launch_bounds__(TILE_SIDE *TILE_LINES) copy_tiles(const From *x, To *y, copy_tiling t)
 {
     __shared__ From tile[TILE_SIDE][TILE_SIDE + 1];
-    await_kernels();
+    wait_and_launch_dependent_grids();
     for (int64_t block = blockIdx.x; block < t.tiles * t.places; block += gridDim.x) {
         int64_t place[2], index = block % t.tiles;
         int64_t u0 = index % t.tiles_x * TILE_SIDE, v0 = index / t.tiles_x * TILE_SIDE; /* along x, along y */

@@ -53,7 +53,7 @@ typedef struct cuda_calculator {
     cublasHandle_t blas;
     cublasLtHandle_t blas_lt;
     void *blas_workspace; /* owned here, so that no library allocates during graph capture */
-    unsigned *tickets;    /* CUDA_TICKETS of them, all 0 between kernels; see take_ticket in kernels.cuh */
+    unsigned *tickets;    /* CUDA_TICKETS of them, all 0 between kernels; see is_last_block in kernels.cuh */
     cuda_product products[CUDA_PRODUCTS];
     int product_count;
 } cuda_calculator;

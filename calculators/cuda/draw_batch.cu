@@ -63,7 +63,7 @@ template <int EACH> static __global__ void __launch_bounds__(THREADS) draw_batch
 {
     const int e = (blockIdx.x * THREADS + threadIdx.x) * EACH, n = e / d.row, column = e % d.row;
     const guess g = guess_pixels<EACH>(d, n, column);
-    await_kernels();
+    wait_and_launch_dependent_grids();
     const int64_t at = __ldcg(d.cursor);
     const int32_t image = g.image >= 0 ? __ldcg(d.order + g.at * d.count + n) : -1;
     const int32_t *order = d.order + at * d.count;

@@ -10,7 +10,7 @@ template <typename T, typename Index>
 static __global__ void apply(T *c, const T *bias, const T *residual, int64_t count, divider<Index> channels,
                              divider<Index> area, sdlf_activation activation)
 {
-    await_kernels();
+    wait_and_launch_dependent_grids();
     for (int64_t i = grid_first(); i < count; i += grid_step()) {
         T value = c[i];
         Index channel;
@@ -35,7 +35,7 @@ template <typename Index>
 static __global__ void apply_to_quads(float *c, const float *bias, const float *residual, int64_t count,
                                       divider<Index> channels, sdlf_activation activation)
 {
-    await_kernels();
+    wait_and_launch_dependent_grids();
     for (int64_t i = 4 * grid_first(); i < count; i += 4 * grid_step()) {
         float value[4] = {};
         Index channel;

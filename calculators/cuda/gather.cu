@@ -13,7 +13,7 @@ template <typename X, typename T>
 static __global__ void gather_plain(const X *x, const int32_t *index, T *y, int64_t count, int64_t row, int64_t plane,
                                     const __grid_constant__ sdlf_channel_normalization channels)
 {
-    await_kernels();
+    wait_and_launch_dependent_grids();
     for (int64_t e = grid_first(); e < count; e += grid_step()) {
         const X value = x[index[e / row] * row + e % row];
         const int64_t c = e % row / plane;
@@ -29,7 +29,7 @@ static __global__ void gather_plain(const X *x, const int32_t *index, T *y, int6
 template <typename I>
 static __global__ void gather_integers(const I *x, const int32_t *index, I *y, int64_t count, int64_t row)
 {
-    await_kernels();
+    wait_and_launch_dependent_grids();
     for (int64_t e = grid_first(); e < count; e += grid_step()) y[e] = x[index[e / row] * row + e % row];
 }
 
@@ -70,7 +70,7 @@ static __global__ void gather_warped(const X *x, const int32_t *index, const int
                                      sdlf_augmentation augment)
 {
     __shared__ sdlf_warp warps[THREADS / LEAST_LINE];
-    await_kernels();
+    wait_and_launch_dependent_grids();
     const int64_t n = static_cast<int64_t>(blockIdx.x) * blockDim.y + threadIdx.y, image = n < rows ? index[n] : 0;
     sdlf_warp &warp = warps[threadIdx.y];
     if (threadIdx.x == 0 && n < rows)

@@ -57,7 +57,7 @@ template <typename Kernel> static sdlf_status allow_cluster(Kernel *kernel, int 
 /* True in the last of `count` blocks to arrive. All threads of a block call it, after they have written what other blocks are
  * to read; the last block may read what all blocks wrote, and reduce it in a fixed order, so that the result is
  * deterministic. The ticket is one of the calculator's; it is 0 again afterwards. */
-static __device__ __forceinline__ bool take_ticket(unsigned *ticket, int count)
+static __device__ __forceinline__ bool is_last_block(unsigned *ticket, int count)
 {
     __shared__ unsigned taken;
     __threadfence();

@@ -2,16 +2,16 @@
 /* Overlapped launches: the blocks of a kernel may start while the previous kernel of the stream is still running ("programmatic dependent
  * launch", compute capability 9.0 and newer), which hides launch latency. Works in captured graphs too.
  *
- * A kernel started by launch_overlapped calls await_kernels() in every thread before it writes anything, or reads what kernels wrote. Before
- * that it may set itself up and call prefetch_line. Since await_kernels() waits before it lets the next kernel start, at most two such kernels
- * run at once: directly after a kernel that calls it (not let_next_start), memory that this kernel does not write may be read early. */
+ * A kernel started by launch_overlapped calls wait_and_launch_dependent_grids() in every thread before it writes anything, or reads what kernels wrote. Before
+ * that it may set itself up and call prefetch_line. Since wait_and_launch_dependent_grids() waits before it lets the next kernel start, at most two such kernels
+ * run at once: directly after a kernel that calls it (not launch_dependent_grids), memory that this kernel does not write may be read early. */
 #ifndef SDLF_CALCULATORS_CUDA_LAUNCH_CUH
 #define SDLF_CALCULATORS_CUDA_LAUNCH_CUH
 
 #include "calculators/cuda/cuda.h"
 
 /* Wait until the writes of earlier kernels are visible; then allow the next kernel to start. */
-static __device__ __forceinline__ void await_kernels()
+static __device__ __forceinline__ void wait_and_launch_dependent_grids()
 {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
@@ -19,17 +19,17 @@ static __device__ __forceinline__ void await_kernels()
 #endif
 }
 
-/* The same in two parts, for kernels with more independent work: let_next_start comes first, then whatever depends on nothing that
- * kernels of this stream write (such as weights that were prepacked, and waited for, before anything ran). await_inputs precedes
+/* The same in two parts, for kernels with more independent work: launch_dependent_grids comes first, then whatever depends on nothing that
+ * kernels of this stream write (such as weights that were prepacked, and waited for, before anything ran). wait_on_dependent_grids precedes
  * all other reads and every write. */
-static __device__ __forceinline__ void let_next_start()
+static __device__ __forceinline__ void launch_dependent_grids()
 {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
 
-static __device__ __forceinline__ void await_inputs()
+static __device__ __forceinline__ void wait_on_dependent_grids()
 {
 #if __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");

@@ -13,7 +13,7 @@ template <typename T>
 static __global__ void __launch_bounds__(LIST_THREADS)
     check_tensors(const __grid_constant__ tensor_list<checked<T>, T *> list)
 {
-    await_kernels();
+    wait_and_launch_dependent_grids();
     const int tensor = list.mine();
     const checked<T> of = list.of[tensor];
     const int64_t first =

@@ -58,7 +58,7 @@ static __device__ __forceinline__ void barrier_of_threads(int threads)
     asm volatile("bar.sync 1, %0;" ::"r"(threads) : "memory");
 }
 
-static __device__ __forceinline__ void barriers_made()
+static __device__ __forceinline__ void fence_mbarrier_init()
 {
     asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
 }

@@ -94,7 +94,7 @@ template <typename Bits, typename Index> static __global__ void fill(Bits *y, st
 template <typename Bits, typename Index>
 static __global__ void move_bits(const Bits *x, Bits *y, strided<2> at, int64_t count)
 {
-    await_kernels();
+    wait_and_launch_dependent_grids();
 #pragma unroll 2
     for (int64_t i = grid_first(); i < count; i += grid_step()) {
         int64_t place[2];
@@ -226,7 +226,7 @@ static void copy_bits(const cuda_calculator *calculator, const sdlf_tensor &x, c
 template <typename From, typename To>
 static __global__ void convert_floats(const From *x, To *y, strided<2> at, int64_t count)
 {
-    await_kernels();
+    wait_and_launch_dependent_grids();
     for (int64_t i = grid_first(); i < count; i += grid_step()) {
         int64_t place[2];
         strided_places(at, static_cast<uint32_t>(i), place);
@@ -244,7 +244,7 @@ static __global__ void convert_fours(const From *x, To *y, strided<2> at, int64_
     struct alignas(4 * sizeof(To)) to_four {
         To at[4];
     };
-    await_kernels();
+    wait_and_launch_dependent_grids();
     for (int64_t i = grid_first(); i < count; i += grid_step()) {
         int64_t place[2];
         strided_places(at, static_cast<uint32_t>(i), place);

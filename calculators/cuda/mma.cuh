@@ -137,15 +137,15 @@ static __device__ __forceinline__ void copy_async_once(void *shared, const void 
 #endif
 }
 
-static __device__ __forceinline__ void close_copies()
+static __device__ __forceinline__ void cp_async_commit()
 {
 #if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.commit_group;" ::: "memory");
 #endif
 }
 
-/* Wait until at most OPEN of the groups that close_copies committed are still in flight. */
-template <int OPEN> static __device__ __forceinline__ void await_copies()
+/* Wait until at most OPEN of the groups that cp_async_commit committed are still in flight. */
+template <int OPEN> static __device__ __forceinline__ void cp_async_wait()
 {
 #if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.wait_group %0;" ::"n"(OPEN) : "memory");

@@ -31,7 +31,7 @@ template <typename T> static __device__ void guess_next_batch(const next_batch<T
 template <typename T> static __global__ void draw_next_batch(next_batch<T> b)
 {
     guess_next_batch(b);
-    await_kernels();
+    wait_and_launch_dependent_grids();
     int64_t at = __ldcg(b.cursor);
     for (int64_t n = threadIdx.x; n < b.count; n += THREADS) {
         int32_t index = __ldcg(b.order + at * b.count + n);

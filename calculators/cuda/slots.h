@@ -96,7 +96,7 @@ extern const sdlf_fused_slot fusions_cuda[];
         .channels_last = true, \
         .storage = true, \
         .mixed = true, \
-        .likes_channels_last = conv2d_likes_channels_last_cuda, \
+        .prefers_channels_last = conv2d_prefers_channels_last_cuda, \
         .supports = conv2d_supports_cuda, \
         .workspace = conv2d_workspace_cuda, \
         .algorithms = conv2d_algorithms_cuda, \
@@ -108,7 +108,7 @@ extern const sdlf_fused_slot fusions_cuda[];
     [SDLF_CONV2D_BACKWARD_INPUT] = {.run = conv2d_cuda, \
         .channels_last = true, \
         .storage = true, \
-        .likes_channels_last = conv2d_likes_channels_last_cuda, \
+        .prefers_channels_last = conv2d_prefers_channels_last_cuda, \
         .supports = conv2d_supports_cuda, \
         .workspace = conv2d_workspace_cuda, \
         .algorithms = conv2d_algorithms_cuda, \

@@ -76,7 +76,7 @@ static __global__ void __launch_bounds__(LIST_THREADS)
     update_tensors(const __grid_constant__ tensor_list<updated<T>, update_common<T, Rule>> list)
 {
     __shared__ double corrections[2];
-    await_kernels();
+    wait_and_launch_dependent_grids();
     if (threadIdx.x < 2) corrections[threadIdx.x] = list.common.rule.correction(static_cast<int>(threadIdx.x));
     __syncthreads();
     const int tensor = list.mine();

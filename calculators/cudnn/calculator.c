@@ -98,7 +98,7 @@ const sdlf_calculator_class sdlf_cudnn_calculator_class = {
                                      .notes = conv2d_forward_notes_cudnn,
                                      .automatic = conv2d_automatic_cudnn,
                                      .channels_last = true,
-                                     .likes_channels_last = conv2d_likes_channels_last_cudnn,
+                                     .prefers_channels_last = conv2d_prefers_channels_last_cudnn,
                                      .prepared = conv2d_prepared_cudnn,
                                      .prepare = conv2d_prepare_cudnn},
             [SDLF_CONV2D_BACKWARD_INPUT] = {.run = conv2d_backward_input_cudnn,

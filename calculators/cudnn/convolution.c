@@ -14,7 +14,7 @@ static const int64_t ALIGNMENT = 256;
 
 /* Tensor Core kernels read adjacent channels. 1x1 windows alone do not justify converting a network to NHWC: networks made of them have
  * depthwise convolutions in between, for which cuDNN is slower in NHWC. */
-bool conv2d_likes_channels_last_cudnn(const sdlf_calculator *base, const sdlf_operation *op)
+bool conv2d_prefers_channels_last_cudnn(const sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = (const cuda_calculator *)base;
     const sdlf_window2d *window = &op->conv2d.window;

@@ -26,15 +26,15 @@ const char *const conv2d_backward_weights_algorithms_cudnn[] = {
     "auto", "algorithm-1", "fft", "fft-tiling", "winograd-nonfused", "cuda", NULL};
 
 const sdlf_algorithm_note conv2d_forward_notes_cudnn[] = {
-    {.summary = "what cuDNN advises"},
+    {.summary = "cuDNN's own choice"},
     {.summary = "a product that gathers its operand as it goes"},
-    {.summary = "the same, with places worked out beforehand"},
+    {.summary = "the same, with precomputed indices"},
     {.summary = "im2col, then a product"},
     {.summary = "by Fourier transforms of whole images"},
     {.summary = "by Fourier transforms of tiles"},
     {.summary = "Winograd's minimal filtering in one kernel"},
     {.summary = "Winograd's, its steps one after the other", .takes = "3x3 windows"},
-    {.summary = "as the cuda calculator does by itself"},
+    {.summary = "the cuda calculator's own choice"},
 };
 
 static const int forward_numbers[] = {

@@ -95,7 +95,7 @@ extern const sdlf_algorithm_note conv2d_forward_notes_cudnn[];
 bool conv2d_supports_cudnn(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t conv2d_workspace_cudnn(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int conv2d_automatic_cudnn(const sdlf_calculator *calculator, const sdlf_operation *operation);
-bool conv2d_likes_channels_last_cudnn(const sdlf_calculator *calculator, const sdlf_operation *operation);
+bool conv2d_prefers_channels_last_cudnn(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t conv2d_prepared_cudnn(const sdlf_calculator *calculator, const sdlf_operation *operation);
 sdlf_kernel conv2d_prepare_cudnn;
 

@@ -44,7 +44,7 @@ static sdlf_status check_forward(const sdlf_operation *fused)
     sdlf_expect_operand(&check, &fused->in[2], fused->in[0].dtype, sdlf_shape(w->shape.dim[0]));
     if (check.status == SDLF_OK && sdlf_tensor_present(mask) && sdlf_operation_is_channels_last(fused))
         return sdlf_fail(SDLF_ERROR_SHAPE,
-                         "operand 'mask' is there, and others lie channels last: only row-major ones have masks");
+                         "operand 'mask' is given, but others are channels last: only row-major ones have masks");
     return check.status;
 }
 

@@ -78,12 +78,12 @@ static sdlf_status check_backward(const sdlf_operation *fused)
     const bool wants_dw = sdlf_tensor_present(dw), wants_dx = sdlf_tensor_present(&fused->out[2]);
     if (!wants_dw && !wants_dx) return sdlf_fail(SDLF_ERROR_ARGUMENT, "expected operand 'dw' or operand 'dx'");
     if (wants_dw != sdlf_tensor_present(&fused->in[0]) || wants_dx != sdlf_tensor_present(&fused->in[1]))
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "expected operand 'x' beside 'dw', and 'w' beside 'dx'");
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "expected operand 'x' with 'dw', and 'w' with 'dx'");
     sdlf_check check = check_gradients(fused);
     const conv2d_pool_operands o = conv2d_pool_operands_of(fused);
     sdlf_expect_operand(&check, dw, o.x->dtype, o.w->shape);
     sdlf_expect_operand(&check, db, o.x->dtype, sdlf_shape(o.w->shape.dim[0]));
-    sdlf_expect(&check, wants_dw || !sdlf_tensor_present(db), "operand 'db' is there, but not 'dw'");
+    sdlf_expect(&check, wants_dw || !sdlf_tensor_present(db), "operand 'db' is given without 'dw'");
     return check.status;
 }
 

@@ -14,10 +14,9 @@ static void expect_no_expansion(sdlf_check *check, const sdlf_operation *operati
 {
     if (check->status != SDLF_OK) return;
     if (sdlf_tensor_present(&operation->in[4]))
-        check->status = sdlf_fail(SDLF_ERROR_ARGUMENT, "operand 'bias' is there, but not 'expand'");
+        check->status = sdlf_fail(SDLF_ERROR_ARGUMENT, "operand 'bias' is given without 'expand'");
     else if (inverted_residual_options_of(operation)->expanded.function != SDLF_IDENTITY)
-        check->status =
-            sdlf_fail(SDLF_ERROR_ARGUMENT, "there is an activation behind operand 'expand', which is missing");
+        check->status = sdlf_fail(SDLF_ERROR_ARGUMENT, "an activation is given for operand 'expand', which is missing");
 }
 
 /* x (N,C,H,W), depthwise (M,1,R,S), project (K,M,1,1), expand (M,C,1,1), biases (M), (M), (K), residual and y

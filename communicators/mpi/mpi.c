@@ -44,7 +44,7 @@ static sdlf_status open_mpi(sdlf_communicator *base, const sdlf_communicator_opt
 {
     mpi_communicator *c = from(base);
     if (options->group != NULL)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "its ranks are processes, and options->group is for threads");
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "its ranks are processes, but options->group is for threads");
     sdlf_status status = mpi_queue_start(&c->queue, options->timeout);
     if (status != SDLF_OK) return status;
     base->rank = c->queue.rank;

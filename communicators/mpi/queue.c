@@ -28,9 +28,9 @@ static sdlf_status begin_mpi(mpi_queue *queue)
     MPI_Initialized(&there);
     if (there)
         return sdlf_fail(SDLF_ERROR_UNSUPPORTED,
-                         "MPI has been begun in this process before: it is begun once, by the communicator");
+                         "MPI is already initialised in this process: only the communicator may do so, once");
     if (MPI_Init_thread(NULL, NULL, MPI_THREAD_FUNNELED, &given) != MPI_SUCCESS || given < MPI_THREAD_FUNNELED)
-        return sdlf_fail(SDLF_ERROR_DEVICE, "MPI could not be begun beside other threads");
+        return sdlf_fail(SDLF_ERROR_DEVICE, "MPI could not be initialised for use with threads");
     MPI_Comm_dup(MPI_COMM_WORLD, &queue->all);
     MPI_Comm_dup(MPI_COMM_WORLD, &queue->sums);
     MPI_Comm_dup(MPI_COMM_WORLD, &queue->questions);

@@ -151,7 +151,7 @@ static sdlf_status begin(sdlf_communicator *base, bool gathers, sdlf_calculator 
     const cuda_calculator *cuda = cuda_calculator_from(calculator); /* also makes its device current in this thread */
     if (status == SDLF_OK && c->ranks == NULL) status = join(c, cuda->device);
     if (status == SDLF_OK && cuda->device != c->device)
-        status = sdlf_fail(SDLF_ERROR_UNSUPPORTED, "nccl: a rank has one GPU, and this one sums on device %d and on %d",
+        status = sdlf_fail(SDLF_ERROR_UNSUPPORTED, "nccl: a rank has one GPU, but this one sums on device %d and on %d",
                            c->device, cuda->device);
     if (status != SDLF_OK) return status;
     int at = (int)(c->count % SUMS);

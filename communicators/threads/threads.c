@@ -91,9 +91,7 @@ static sdlf_status open_threads(sdlf_communicator *base, const sdlf_communicator
     bool first = group->rank[options->rank].state == RANK_TO_COME;
     group->rank[options->rank].state = RANK_HERE;
     pthread_mutex_unlock(&group->lock);
-    if (!first)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "rank %d of the group has been opened before, and is so once",
-                         options->rank);
+    if (!first) return sdlf_fail(SDLF_ERROR_ARGUMENT, "rank %d of the group is already open", options->rank);
     base->rank = base->local_rank = options->rank;
     base->rank_count = group->count;
     if (gethostname(base->host, sizeof base->host - 1) != 0) snprintf(base->host, sizeof base->host, "this host");

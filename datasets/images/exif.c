@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How the camera was held. See exif.h. */
+/* The orientation of the camera. See exif.h. */
 #include "datasets/images/exif.h"
 
 #include <stdbool.h>
@@ -8,8 +8,8 @@
 
 enum { UPRIGHT = 1, TAG = 0x0112, SHORT = 3 };
 
-/* Bytes that are there, in one of the two orders of TIFF. Offsets come from the file, and nothing is read without asking whether it is
- * there. */
+/* A bounded range of bytes, in either byte order of TIFF. Offsets come from the file, so every read is checked against the
+ * bounds first. */
 typedef struct span {
     const unsigned char *at;
     size_t size;
@@ -21,7 +21,7 @@ static bool has(const span *s, size_t offset, size_t count)
     return offset <= s->size && count <= s->size - offset;
 }
 
-/* The `count` bytes (2 or 4) at an offset that has been asked about. */
+/* The number of `count` bytes (2 or 4) at an offset that has been checked. */
 static uint32_t number(const span *s, size_t offset, int count)
 {
     uint32_t value = 0;
@@ -50,7 +50,7 @@ static int in_tiff(span tiff)
     return UPRIGHT;
 }
 
-/* Segments of 0xFF, a marker, the length with its own two bytes, and content; until the coded picture begins (SOS) or ends (EOI). */
+/* Walks the segments (0xFF, marker, length including its own two bytes, content) up to the coded image (SOS) or the end (EOI). */
 int exif_in_jpeg(const unsigned char *bytes, size_t size)
 {
     enum { APP1 = 0xE1, SOS = 0xDA, EOI = 0xD9 };
@@ -59,7 +59,7 @@ int exif_in_jpeg(const unsigned char *bytes, size_t size)
     for (size_t at = 2; has(&file, at, 4);) {
         if (bytes[at] != 0xFF) return UPRIGHT;
         unsigned char marker = bytes[at + 1];
-        if (marker == 0xFF) { /* any number of them may fill the space before a marker */
+        if (marker == 0xFF) { /* any number of fill bytes may precede a marker */
             at++;
             continue;
         }
@@ -72,7 +72,7 @@ int exif_in_jpeg(const unsigned char *bytes, size_t size)
     return UPRIGHT;
 }
 
-/* Chunks of a length, a type, content and a checksum, behind a signature of eight bytes. */
+/* Walks the chunks (length, type, content, checksum) after the signature of eight bytes. */
 int exif_in_png(const unsigned char *bytes, size_t size)
 {
     enum { SIGNATURE = 8, BESIDE = 12 /* length, type and checksum */ };

@@ -16,20 +16,19 @@
 #include "framework/formats/read_file.h"
 #include "framework/require.h"
 
-/* A file of more bytes is no picture that fits SDLF_IMAGE_MAX_PIXELS. */
+/* No image of at most SDLF_IMAGE_MAX_PIXELS has a larger file. */
 enum { MAX_FILE = 1 << 29 };
 
 static sdlf_status check_budget(int64_t width, int64_t height, int channels, size_t stored, const char *path)
 {
-    enum { SMALL = 16 << 20 }; /* the machine is not looked at for each small picture */
+    enum { SMALL = 16 << 20 }; /* do not query the machine for each small image */
     int64_t bytes = width * height * channels;
     read_budget budget;
     if (bytes <= SMALL && getenv("SDLF_READ_MEMORY") == NULL) return SDLF_OK;
     sdlf_status status = read_budget_make(&budget, (int64_t)stored, 0);
     if (status != SDLF_OK || read_budget_take(&budget, bytes)) return status;
     status = read_budget_fail(&budget);
-    if (bytes > budget.most)
-        status = SDLF_ERROR_FORMAT; /* the file is to blame, not the machine: folders leave it out */
+    if (bytes > budget.most) status = SDLF_ERROR_FORMAT; /* the file is to blame, not the machine: folders skip it */
     return sdlf_fail_context(status, "%s: a picture of %" PRId64 "x%" PRId64, path, width, height);
 }
 
@@ -57,7 +56,7 @@ sdlf_status image_allocate(sdlf_image *picture, int64_t width, int64_t height, i
     return SDLF_OK;
 }
 
-/* Picture `index` of (N,H,W) or (N,C,H,W) with 1 or 3 channels, or the only one of (H,W). */
+/* Reads image `index` of (N,H,W) or (N,C,H,W) with 1 or 3 channels, or the only one of (H,W). */
 static sdlf_status read_idx(sdlf_image *picture, const unsigned char *bytes, size_t size, const char *path,
                             int64_t index)
 {
@@ -89,7 +88,7 @@ static bool begins(const unsigned char *bytes, size_t size, const char *magic, s
     return size >= length && memcmp(bytes, magic, length) == 0;
 }
 
-/* Turned as the camera says that it was held. */
+/* Turns a decoded image upright, as its Exif orientation says. */
 static sdlf_status upright(sdlf_image *picture, sdlf_status decoded, int orientation, const char *path)
 {
     return decoded == SDLF_OK ? sdlf_fail_context(image_orient(picture, orientation), "%s", path) : decoded;
@@ -98,7 +97,7 @@ static sdlf_status upright(sdlf_image *picture, sdlf_status decoded, int orienta
 static sdlf_status decode(sdlf_image *picture, const unsigned char *bytes, size_t size, const char *path, int64_t index,
                           bool indices)
 {
-    /* 0, 0, unsigned bytes, rank; or gzip, which only IDX files come in */
+    /* IDX: 0, 0, unsigned bytes, rank; or gzip, which only IDX files may use */
     if (begins(bytes, size, "\0\0\x08", 3) || begins(bytes, size, "\x1f\x8b", 2))
         return read_idx(picture, bytes, size, path, index);
     if (index != 0)
@@ -118,7 +117,7 @@ static sdlf_status decode(sdlf_image *picture, const unsigned char *bytes, size_
 static sdlf_status decode_or_release(sdlf_image *image, const void *bytes, size_t size, const char *name, int64_t index,
                                      bool indices)
 {
-    errno = 0; /* the libraries fail alike where a picture is damaged and where memory runs out */
+    errno = 0; /* the libraries do not tell a damaged image from lack of memory */
     sdlf_status status = decode(image, bytes, size, name, index, indices);
     if (status == SDLF_ERROR_FORMAT && errno == ENOMEM)
         status = sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory for its decoder", name);

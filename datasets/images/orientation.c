@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pictures turned and mirrored. See orientation.h. */
+/* Rotating and mirroring images. See orientation.h. */
 #include "datasets/images/orientation.h"
 
 #include <stdbool.h>
@@ -10,14 +10,14 @@ sdlf_status image_orient(sdlf_image *picture, int orientation)
 {
     if (orientation < 2 || orientation > 8) return SDLF_OK;
     bool swapped = orientation >= 5; /* rows become columns */
-    /* does the stored picture's row run from the bottom (or the right), its column from the right (or the bottom)? */
+    /* whether the stored rows run from the bottom (or the right), and the columns from the right (or the bottom) */
     bool row_backwards = orientation == 3 || orientation == 4 || orientation == 6 || orientation == 7;
     bool column_backwards = orientation == 2 || orientation == 3 || orientation == 7 || orientation == 8;
     size_t width = (size_t)picture->width, height = (size_t)picture->height, bytes = (size_t)picture->channels;
     size_t new_width = swapped ? height : width;
     uint8_t *turned = malloc(width * height * bytes);
     if (turned == NULL)
-        return sdlf_fail(SDLF_ERROR_MEMORY, "out of memory to turn a picture of %dx%d", picture->width,
+        return sdlf_fail(SDLF_ERROR_MEMORY, "out of memory to rotate a picture of %dx%d", picture->width,
                          picture->height);
     for (size_t y = 0; y < height; y++) {
         for (size_t x = 0; x < width; x++) {

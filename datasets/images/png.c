@@ -19,7 +19,7 @@ sdlf_status image_decode_png(sdlf_image *picture, const unsigned char *bytes, si
     status = image_allocate(picture, png.width, png.height, channels, size, path);
     if (status != SDLF_OK) goto done;
     const png_color paper = {255, 255, 255};
-    unsigned char palette[256 * 3]; /* a palette's pixels keep their numbers */
+    unsigned char palette[256 * 3]; /* discarded: pixels keep their palette indices */
     if (png_image_finish_read(&png, &paper, picture->pixels, 0, palette)) goto done;
 damaged:
     status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: damaged PNG: %s", path, png.message);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A separable triangle filter (<sdlf/image.h>). What shrinks comes first, so that both passes look at no more than the pixels of the part
- * and of the result: rows first where these become fewer, else columns of the few rows there are. Sums are of floats, 256 at a time, and
- * these are added in double: a sum may be over all of a side. */
+/* A separable triangle filter (<sdlf/image.h>). If the number of rows shrinks, rows are filtered first, else columns, so that neither
+ * pass processes more pixels than the cropped source and the result have. Up to 256 terms are accumulated in float, and these partial
+ * sums in double, because a sum may extend over a whole side. */
 #include <sdlf/image.h>
 
 #include <math.h>
@@ -11,16 +11,16 @@
 #include "datasets/images/resize.h"
 #include "framework/require.h"
 
-/* Terms of a sum of floats; floats that are read for a pixel of three channels. */
+/* Terms of a partial sum in float; floats that are loaded for a pixel of three channels. */
 enum { TOGETHER = 256, LANES = 4 };
 
 typedef float lanes __attribute__((vector_size(LANES * sizeof(float))));
 
-/* How the new pixels of one direction are made: pixel i of count[i] old ones from first[i], with weights that add up to 1. */
+/* The filter of one direction: new pixel i is the weighted sum of count[i] old ones from first[i], with weights that add up to 1. */
 typedef struct axis {
     int *first, *count;
     float *weight;
-    int most; /* weights of a pixel */
+    int most; /* weights per pixel */
 } axis;
 
 static int clamp(double value, int least, int most)
@@ -40,7 +40,7 @@ static void weigh(axis *a, int i, int old_size, double centre, double reach)
     a->count[i] = last - first;
 }
 
-/* `new_size` pixels show `length` old ones, of `old_size`, from `start` on; those of `part` are wanted. */
+/* Map `new_size` pixels to `length` of the `old_size` old ones, from `start` on; only those of `part` are computed. */
 static bool make_axis(axis *a, int new_size, const int part[2], int old_size, double start, double length)
 {
     double scale = length / new_size, reach = fmax(scale, 1);
@@ -64,19 +64,19 @@ static void release_axis(axis *a)
 typedef struct resizing {
     const sdlf_image *image;
     int rows, columns, channels; /* of the result */
-    sdlf_sample_part part;       /* of it that is wanted */
-    float *out;                  /* the result goes to one of the two */
+    sdlf_sample_part part;       /* the part that is computed */
+    float *out;                  /* the result goes to `out` or `bytes` */
     uint8_t *bytes;
     axis down, across;
 } resizing;
 
-/* Floats of the part's columns in all of the image's channels. */
+/* Floats in the part's columns, over all channels of the image. */
 static size_t row_length(const resizing *r)
 {
     return (size_t)(r->part.columns[1] - r->part.columns[0]) * (size_t)r->image->channels;
 }
 
-/* A pixel of three channels; one float behind the last pixel is read, and does not count. One behind `pixel` is written. */
+/* Filters a pixel of three channels. Reads one float beyond the last pixel, which is ignored, and writes one beyond `pixel`. */
 static void sum_colours(const float *from, const float *weight, int count, float *pixel)
 {
     double all[LANES] = {0};
@@ -106,7 +106,7 @@ static float sum_grey(const float *from, const float *weight, int count)
     return (float)all;
 }
 
-/* The part of a new row from the pixels `line` of an old one; both with the image's channels together. */
+/* Filter the old row `line` into the part of a new row; the channels of both are interleaved. */
 static void filter_across(const resizing *r, const float *line, float *row)
 {
     const axis *a = &r->across;
@@ -121,7 +121,7 @@ static void filter_across(const resizing *r, const float *line, float *row)
     }
 }
 
-/* line += the weighted sum of `count` old rows, which are `step` apart. */
+/* line += the weighted sum of `count` old rows with stride `step`. */
 static void add_rows(float *restrict line, const uint8_t *restrict from, size_t step, size_t length,
                      const float *restrict weight, int count)
 {
@@ -133,7 +133,7 @@ static void add_rows(float *restrict line, const uint8_t *restrict from, size_t 
         for (size_t x = 0; x < length; x++) line[x] += weight[0] * (float)from[x];
 }
 
-/* line = the weighted sum of `count` old rows; `sums` is scratch space of a row. */
+/* line = the weighted sum of `count` old rows; `sums` is scratch space for a row. */
 static void sum_rows(float *line, double *sums, const uint8_t *from, size_t step, size_t length, const float *weight,
                      int count)
 {
@@ -147,8 +147,8 @@ static void sum_rows(float *line, double *sums, const uint8_t *from, size_t step
     for (size_t x = 0; count > TOGETHER && x < length; x++) line[x] = (float)sums[x];
 }
 
-/* Row i of the result, in the channels that are wanted, from the floats of all of the image's. Weights add up to 1, so that bytes stay in
- * their range. */
+/* Stores row i of the result, converted from the image's channels to the requested ones. Weights add up to 1, so that bytes stay in their
+ * range. */
 static void store(const resizing *r, int i, float *row)
 {
     int colours = r->image->channels, first = r->part.columns[0], count = r->part.columns[1] - first;
@@ -167,12 +167,12 @@ static void store(const resizing *r, int i, float *row)
     }
 }
 
-/* Fewer rows: a new row's worth of old pixels, then across. */
+/* Fewer rows: combine the old rows of each new row, then filter across. */
 static bool rows_first(const resizing *r)
 {
     size_t colours = (size_t)r->image->channels, length = (size_t)r->image->width * colours;
     int last = r->part.columns[1] - 1;
-    size_t begin = (size_t)r->across.first[r->part.columns[0]] * colours; /* of the columns that are looked at */
+    size_t begin = (size_t)r->across.first[r->part.columns[0]] * colours; /* of the source columns that are needed */
     size_t end = (size_t)(r->across.first[last] + r->across.count[last]) * colours;
     float *line = calloc(length + 1, sizeof *line);
     double *sums = malloc((r->down.most > TOGETHER ? length : 1) * sizeof *sums);
@@ -190,7 +190,7 @@ static bool rows_first(const resizing *r)
     return made;
 }
 
-/* More rows: the old ones, which are fewer, across; then the new ones from these. */
+/* More rows: filter the old rows, which are fewer, across; then combine them into the new ones. */
 static bool columns_first(const resizing *r)
 {
     size_t old = (size_t)r->image->width * (size_t)r->image->channels, length = row_length(r);

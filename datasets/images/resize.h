@@ -6,8 +6,8 @@
 #include <sdlf/dataset.h>
 #include <sdlf/image.h>
 
-/* What sdlf_image_resize gives, rounded: planes (C,H,W) of 1 or 3 channels, of which the part's rows and columns (at least one each) are
- * written, the same as if all were wanted. Only the pixels of the image that they are made of are read. Errors: SDLF_ERROR_MEMORY. */
+/* Computes the result of sdlf_image_resize, rounded to bytes: planes (C,H,W) of 1 or 3 channels. Only the part's rows and columns (at least
+ * one each) are written, with the values they have in the whole; only the source pixels they need are read. Errors: SDLF_ERROR_MEMORY. */
 sdlf_status image_resize_part(uint8_t *out, sdlf_shape shape, const sdlf_sample_part *part, const sdlf_image *image,
                               double top, double left, double height, double width);
 

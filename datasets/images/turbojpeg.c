@@ -21,15 +21,15 @@ static sdlf_status damaged(const char *path, const char *format, const char *rea
     return sdlf_fail(SDLF_ERROR_FORMAT, "%s: damaged %s: %s", path, format, reason);
 }
 
-/* The library's own words: the file may be damaged, or of a kind that the library does not read. */
+/* Reports the library's own message: the file may be damaged, or of a kind that the library does not read. */
 static sdlf_status unreadable(const char *path, const char *format, const char *reason)
 {
     return sdlf_fail(SDLF_ERROR_FORMAT, "%s: cannot read this %s: %s", path, format, reason);
 }
 
-/* Every scan of a progressive file goes through all of the picture, and may be a few bytes: those that people make have
- * some ten. From marker to marker, by the lengths of segments (comments and thumbnails hold what they like), up to the
- * end of the image: what follows is not read. */
+/* True if a progressive file has suspiciously many scans: each one costs a pass over the whole image but may take only a
+ * few bytes; real files have about ten. Walks from marker to marker by the segments' lengths, so that the content of
+ * comments and thumbnails does not matter, up to the end of the image; the rest is not read. */
 static bool has_many_scans(const unsigned char *bytes, size_t size)
 {
     enum { SCAN = 0xda, END = 0xd9 };
@@ -40,7 +40,7 @@ static bool has_many_scans(const unsigned char *bytes, size_t size)
         if (at == NULL || end - at < 4 || at[1] == END) break;
         const int marker = at[1];
         scans += marker == SCAN;
-        /* a byte of a scan, one that fills, or a marker by itself */
+        /* a byte of a scan, a fill byte, or a marker without a segment */
         const bool alone = marker <= 0x01 || (marker >= 0xd0 && marker <= 0xd8);
         const ptrdiff_t segment = marker == 0xff ? 1 : alone ? 2 : 2 + (at[2] << 8 | at[3]);
         if (segment > end - at) break;
@@ -59,12 +59,12 @@ sdlf_status image_decode_jpeg(sdlf_image *picture, const unsigned char *bytes, s
         status = unreadable(path, "JPEG", tjGetErrorStr2(handle));
         goto done;
     }
-    if (width < 1 || height < 1) { /* a stream of tables without a picture is no error to the library */
+    if (width < 1 || height < 1) { /* the library accepts a stream of tables without an image */
         status = damaged(path, "JPEG", "it ends in its header");
         goto done;
     }
     if (colours == TJCS_CMYK || colours == TJCS_YCCK) {
-        status = unreadable(path, "JPEG", "its colours are those of a printer (CMYK); expected RGB or grey");
+        status = unreadable(path, "JPEG", "its colours are CMYK; expected RGB or grey");
         goto done;
     }
     if (has_many_scans(bytes, size)) {
@@ -74,7 +74,7 @@ sdlf_status image_decode_jpeg(sdlf_image *picture, const unsigned char *bytes, s
     bool grey = colours == TJCS_GRAY;
     status = image_allocate(picture, width, height, grey ? 1 : 3, size, path);
     if (status != SDLF_OK) goto done;
-    /* a warning means that part of the picture is missing or made up */
+    /* a warning means that part of the image is missing or made up */
     if (tjDecompress2(handle, bytes, size, picture->pixels, width, 0, height, grey ? TJPF_GRAY : TJPF_RGB,
                       TJFLAG_STOPONWARNING) != 0)
         status = unreadable(path, "JPEG", tjGetErrorStr2(handle));
@@ -83,7 +83,7 @@ done:
     return status;
 }
 
-/* A file in memory, which has a name as long as it is open. */
+/* Creates a file in memory, which has a name while it is open. */
 static int file_of(const unsigned char *bytes, size_t size)
 {
     int file = portable_memory_file("picture");
@@ -100,7 +100,7 @@ static int file_of(const unsigned char *bytes, size_t size)
     return file;
 }
 
-/* The library reads these formats only from files: it gets one of the very bytes whose size was checked. */
+/* The library reads these formats only from files: it gets one with the same bytes whose size was checked. */
 static sdlf_status load(sdlf_image *picture, const unsigned char *bytes, size_t size, const char *path, int channels,
                         const char *format)
 {
@@ -128,7 +128,7 @@ static int64_t little_endian(const unsigned char *bytes, int count)
 sdlf_status image_decode_bmp(sdlf_image *picture, const unsigned char *bytes, size_t size, const char *path)
 {
     if (size < 26) return damaged(path, "BMP", "it ends in its header");
-    bool old = little_endian(bytes + 14, 4) == 12; /* the header of OS/2 has sizes of 16 bits */
+    bool old = little_endian(bytes + 14, 4) == 12; /* the OS/2 header has 16-bit sizes */
     int64_t width = little_endian(bytes + 18, old ? 2 : 4),
             height = little_endian(bytes + (old ? 20 : 22), old ? 2 : 4);
     sdlf_status status =
@@ -136,8 +136,8 @@ sdlf_status image_decode_bmp(sdlf_image *picture, const unsigned char *bytes, si
     return status == SDLF_OK ? load(picture, bytes, size, path, 3, "BMP") : status;
 }
 
-/* The next number of a header, in which white space and comments separate numbers; -1 if there is none. Of one that is too
- * large for a picture's side, the digits behind do not count. */
+/* The next number of a header, in which white space and comments separate numbers; -1 if there is none. Further digits of
+ * a number that is already too large for an image's side are ignored. */
 static int64_t next_number(const unsigned char *bytes, size_t size, size_t *at)
 {
     while (*at < size && (strchr(" \t\r\n\v\f", bytes[*at]) != NULL || bytes[*at] == '#')) {

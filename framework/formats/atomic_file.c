@@ -118,7 +118,7 @@ static sdlf_status open_temporary(atomic_file *file, const struct stat *old, con
         file->descriptor = -1;
     }
     if (file->descriptor < 0)
-        return sdlf_fail(SDLF_ERROR_IO, "cannot write '%s': its folder takes no new file (%s)", file->target,
+        return sdlf_fail(SDLF_ERROR_IO, "cannot write '%s': cannot create a file in its folder (%s)", file->target,
                          strerror(errno));
     if (old != NULL) take_after(file->descriptor, old);
     return SDLF_OK;

@@ -116,7 +116,7 @@ static const struct {
     {"mobilenet_v2", "inverted residuals with depthwise convolutions, few operations", network_mobilenet_v2, 3, 32, 1},
     {"vit_tiny", "a vision transformer, 192 channels, 3 heads; images up to 64 pixels in patches of 4x4",
      network_vit_tiny, 3, 32, 16},
-    {"char_gpt", "a transformer of characters, 128 channels, 4 heads, 4 blocks: predicts the next one of a text",
+    {"char_gpt", "a character transformer, 128 channels, 4 heads, 4 blocks: predicts the next one of a text",
      network_char_gpt, 0, 128, 1},
 };
 enum { NETWORK_COUNT = sizeof networks / sizeof networks[0], CLASSES = 10, CHARACTERS = 96 };
@@ -162,15 +162,15 @@ static sdlf_status check(int index, sdlf_shape sample, int classes, int fewest)
     int least = networks[index].least;
     bool picture = sample.rank == 3 && sample.dim[0] >= 1 && sample.dim[1] >= least && sample.dim[2] >= least;
     if (is_sequential(index) && sample.rank != 1)
-        return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s' takes sequences of tokens, found samples %s", name,
+        return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s' expects sequences of tokens, found samples %s", name,
                          sdlf_shape_print(sample).text);
     if (!is_sequential(index) && !picture && (least > 0 || sample.rank < 1))
         return sdlf_fail(SDLF_ERROR_SHAPE,
-                         "network '%s' takes pictures CxHxW of %dx%d pixels or more, found samples %s; 'mlp' takes "
-                         "those of any axes",
+                         "network '%s' expects pictures CxHxW of %dx%d pixels or more, found samples %s; 'mlp' accepts "
+                         "any shape",
                          name, least, least, sdlf_shape_print(sample).text);
     if (classes >= fewest) return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s' gives %d scores or more, found %d", name, fewest, classes);
+    return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s' needs %d scores or more, found %d", name, fewest, classes);
 }
 
 static sdlf_status make(sdlf_model **model, int index, sdlf_shape sample, int classes, bool targets)

@@ -68,7 +68,7 @@ static void read_member(json_reader *r, json_t *object)
     char *key = json_read_string(r, "a key in quotes");
     if (key != NULL && json_object_get(object, key) != NULL) {
         r->at = begin;
-        json_refuse(r, "the key '%s' stands twice in an object", text_show(key).text);
+        json_refuse(r, "the key '%s' occurs twice in an object", text_show(key).text);
     }
     if (r->status == SDLF_OK && !json_take(r, ':')) json_expected(r, "':'");
     json_t *value = r->status == SDLF_OK ? read_value(r) : NULL;
@@ -88,7 +88,7 @@ static void read_members(json_reader *r, json_t *object)
 static json_t *read_inside(json_reader *r)
 {
     bool object = *r->at == '{';
-    if (r->depth == DEPTH_MOST) return json_refuse(r, "lists and objects are more than %d deep", DEPTH_MOST);
+    if (r->depth == DEPTH_MOST) return json_refuse(r, "lists and objects are nested more than %d deep", DEPTH_MOST);
     json_t *value = json_made(r, object ? json_object() : json_array());
     if (value == NULL) return NULL;
     r->at++;

@@ -69,11 +69,11 @@ static sdlf_status resolve(const network_graph *graph, sdlf_node *node, const js
                             network_show(reference).text);
     int output, found = split_reference(&graph->names, text, &output);
     if (found == position)
-        return network_fail(graph->file, place, "%s: it takes its own output; a network has no cycles", label);
+        return network_fail(graph->file, place, "%s: it reads its own output; a network has no cycles", label);
     if (found > position)
         return network_fail(
             graph->file, place,
-            "%s: '%s' comes later, at line %d; a layer takes what stands before it, so there are no cycles", label,
+            "%s: '%s' comes later, at line %d; a layer reads only what comes before it, so there are no cycles", label,
             text_show(text).text, graph->items[found].line);
     if (found < 0) {
         char known[500];

@@ -169,7 +169,7 @@ static sdlf_status check_model(const sdlf_model *model, int leading)
         status = check_name(sdlf_model_output_name(model, i));
         if (status == SDLF_OK && sdlf_model_output_is_length(model, i))
             status = sdlf_fail(SDLF_ERROR_UNSUPPORTED,
-                               "output '%s' says how long another one is, which network files do not hold",
+                               "output '%s' is the length of another one, which network files cannot hold",
                                text_show(sdlf_model_output_name(model, i)).text);
     }
     return status;

@@ -74,7 +74,7 @@ static sdlf_status parse_offsets(safetensors_entry *entry, json_t *offsets, unsi
     int64_t begin = json_integer_value(first), end = json_integer_value(last);
     if (begin < 0 || end < begin || (uint64_t)end > data_size)
         return sdlf_fail(SDLF_ERROR_FORMAT,
-                         "%s: tensor '%s': data_offsets [%" PRId64 ", %" PRId64 "] do not lie in the %" PRIu64
+                         "%s: tensor '%s': data_offsets [%" PRId64 ", %" PRId64 "] are not within the %" PRIu64
                          " bytes of data that the file has",
                          path, name.text, begin, end, data_size);
     entry->begin = (uint64_t)begin;

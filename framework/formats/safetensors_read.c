@@ -42,7 +42,7 @@ static sdlf_status read_lengths(safetensors_file *file, uint64_t *size, uint64_t
         return sdlf_fail(SDLF_ERROR_IO, "cannot read '%s': %s", file->path, strerror(errno));
     if (file->bytes == NULL && !S_ISREG(information.st_mode))
         return sdlf_fail(SDLF_ERROR_IO, "cannot read '%s': it is %s", file->path,
-                         S_ISDIR(information.st_mode) ? "a folder" : "no regular file");
+                         S_ISDIR(information.st_mode) ? "a folder" : "not a regular file");
     if (file->bytes == NULL) file->stamp = file_stamp_take(&information);
     *size = file->bytes != NULL ? file->size : (uint64_t)information.st_size;
     if (*size < 10)

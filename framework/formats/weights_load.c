@@ -187,8 +187,8 @@ sdlf_status weights_open_network(sdlf_model **model, const safetensors_file *fil
     if (network == NULL)
         return sdlf_fail(
             SDLF_ERROR_FORMAT,
-            "%s: the file says nothing of its network (there is no '%s' in its metadata): name the network "
-            "beside it, or load it into one that is made",
+            "%s: the file does not describe its network (there is no '%s' in its metadata): name the network too, or "
+            "load it into an existing one",
             file->path, WEIGHTS_NETWORK);
     char origin[512];
     snprintf(origin, sizeof origin, "%s (its network)", file->path);

@@ -149,9 +149,9 @@ bool zip_next(const zip_archive *archive, size_t *at, zip_entry *entry)
     };
     if (!take_wide(entry, bytes + CENTRAL + name, extra)) return false;
     if ((zip_u16(bytes + 8) & 1) != 0) entry->refused = "it is encrypted";
-    if (method != 0 && method != 8) entry->refused = "it is packed otherwise than by deflate";
+    if (method != 0 && method != 8) entry->refused = "it is compressed with a method other than deflate";
     if (entry->at < 0 || entry->stored < 0 || entry->size < 0 || entry->stored > archive->size - entry->at)
-        entry->refused = "it does not lie inside the archive";
+        entry->refused = "it is not inside the archive";
     if (entry->refused == NULL && entry->size > (entry->deflated ? 1032 * entry->stored : entry->stored))
         entry->refused = "its size is more than its bytes can be unpacked to";
     *at += CENTRAL + name + extra + comment;
@@ -201,7 +201,7 @@ sdlf_status zip_open(zip_archive *archive, const char *path)
     archive->size = (int64_t)about.st_size;
     sdlf_status status = S_ISREG(about.st_mode)
                              ? take_directory(archive)
-                             : sdlf_fail(SDLF_ERROR_IO, "cannot read '%s': it is no regular file", path);
+                             : sdlf_fail(SDLF_ERROR_IO, "cannot read '%s': it is not a regular file", path);
     if (status != SDLF_OK) zip_close(archive);
     return status;
 }

@@ -112,7 +112,7 @@ static sdlf_status check_backward(const sdlf_operation *operation)
     sdlf_expect(&check, output == (activation->function != SDLF_IDENTITY),
                 "operand 'y', or 'shift', belongs to an activation: both or none");
     sdlf_expect(&check, !sdlf_activation_reads_input(activation->function) || !sdlf_tensor_present(&operation->in[5]),
-                "the slope of this activation is not worked out from its output 'y', but from 'shift'");
+                "the slope of this activation is computed from 'shift', not from its output 'y'");
     return check.status;
 }
 

@@ -41,7 +41,7 @@ static sdlf_status check_binary(const sdlf_operation *operation)
     expect_function(&check);
     const sdlf_tensor *first = sdlf_tensor_present(a) ? a : b;
     if (check.status == SDLF_OK && !takes(function, first->dtype))
-        return sdlf_fail(SDLF_ERROR_SHAPE, "operand '%s' is %s, which the function does not take",
+        return sdlf_fail(SDLF_ERROR_SHAPE, "operand '%s' is %s, which the function does not accept",
                          first == a ? "a" : "b", sdlf_dtype_name(first->dtype));
     sdlf_expect_operand(&check, b, first->dtype, first->shape);
     sdlf_expect_operand(&check, y, is_comparison(function) ? SDLF_BOOL : first->dtype, first->shape);

@@ -137,7 +137,7 @@ void sdlf_expect_bias_velocity(sdlf_check *check, const sdlf_tensor *v, const sd
 {
     bool wanted = sdlf_tensor_present(v) && sdlf_tensor_present(b);
     sdlf_expect(check, sdlf_tensor_present(bv) == wanted,
-                wanted ? "operand 'bv' is missing beside 'b' and 'v'" : "operand 'bv' is there without 'b' and 'v'");
+                wanted ? "operand 'bv' is missing with 'b' and 'v'" : "operand 'bv' is given without 'b' and 'v'");
 }
 
 sdlf_size2d sdlf_expect_window(sdlf_check *check, const sdlf_window2d *window, int64_t height, int64_t width)

@@ -13,7 +13,7 @@ static void expect_weight_only(sdlf_check *check, const sdlf_operation *operatio
     bool halves = sdlf_tensor_present(zero);
     int64_t groups = (k + SDLF_GEMM_GROUP - 1) / SDLF_GEMM_GROUP;
     sdlf_expect(check, operation->gemm.transpose_b && !operation->gemm.transpose_a,
-                "a b of integers is transposed, and a is not");
+                "an integer b needs transpose_b and no transpose_a");
     sdlf_expect_operand(check, &operation->in[1], halves ? SDLF_UINT8 : SDLF_INT8,
                         sdlf_shape(n, halves ? groups * (SDLF_GEMM_GROUP / 2) : k));
     sdlf_expect_rank(check, scale, 2);

@@ -155,7 +155,7 @@ static sdlf_status check_next_batch(const sdlf_operation *operation)
     sdlf_expect_dtype(&check, labels, SDLF_INT32);
     sdlf_expect_operand(&check, batch_labels, SDLF_INT32, index->shape);
     sdlf_expect(&check, sdlf_tensor_present(labels) == sdlf_tensor_present(batch_labels),
-                "operands 'labels' and 'batch_labels' are there both or not at all");
+                "expected both operands 'labels' and 'batch_labels', or neither");
     sdlf_expect(&check, order->shape.dim[0] >= index->shape.dim[0], "an order of %lld holds no batch of %lld",
                 (long long)order->shape.dim[0], (long long)index->shape.dim[0]);
     return check.status;

@@ -57,7 +57,7 @@ static void expect_mask(sdlf_check *check, const sdlf_tensor *mask, const sdlf_t
                 MAX_POSITIONS);
     if (check->status == SDLF_OK && sdlf_operation_is_channels_last(check->operation))
         check->status = sdlf_fail(
-            SDLF_ERROR_SHAPE, "operand 'mask' is there, and others lie channels last: only row-major ones have masks");
+            SDLF_ERROR_SHAPE, "operand 'mask' is given, but others are channels last: only row-major ones have masks");
 }
 
 static void expect_max_pool2d(sdlf_check *check, const sdlf_tensor *x, const sdlf_tensor *y)

@@ -82,7 +82,7 @@ static sdlf_status check_cross_entropy_forward(const sdlf_operation *operation)
     sdlf_expect_operand(&check, &operation->in[2], logits->dtype, sdlf_shape(1));
     sdlf_expect_operand(&check, &operation->out[3], logits->dtype, logits->shape);
     sdlf_expect(&check, sdlf_tensor_present(&operation->in[2]) == sdlf_tensor_present(&operation->out[3]),
-                "operands 'dloss' and 'dlogits' are there both or not at all");
+                "expected both operands 'dloss' and 'dlogits', or neither");
     return check.status;
 }
 

@@ -65,7 +65,7 @@ const sdlf_optimizer_class sdlf_adam_class = {
 
 const sdlf_optimizer_class sdlf_adamw_class = {
     .name = "adamw",
-    .summary = "adam with weight decay apart from the gradient",
+    .summary = "adam with decoupled weight decay",
     .fields = fields,
     .learning_rate = 1e-3f,
     .state_count = state_count,

@@ -15,12 +15,12 @@
 #define OPTIMIZER_WEIGHT_DECAY(options)                                                                                \
     {                                                                                                                  \
         .name = "weight_decay", .type = SDLF_FIELD_DOUBLE, .offset = offsetof(options, weight_decay), .maximum = 10,   \
-        .help = "pull of the weights towards zero, biases and normalisations left out"                                 \
+        .help = "weight decay, except of biases and normalisations"                                                    \
     }
 #define OPTIMIZER_DECAY_ALL(options)                                                                                   \
     {                                                                                                                  \
         .name = "decay_all", .type = SDLF_FIELD_BOOL, .offset = offsetof(options, decay_all),                          \
-        .help = "weight decay of biases and normalisations, too"                                                       \
+        .help = "apply weight decay to biases and normalisations too"                                                  \
     }
 
 #define SDLF_OPTIMIZER(class) extern const sdlf_optimizer_class class;

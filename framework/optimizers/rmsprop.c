@@ -46,7 +46,7 @@ static void update(const sdlf_optimizer *optimizer, bool decay, sdlf_operation *
 
 const sdlf_optimizer_class sdlf_rmsprop_class = {
     .name = "rmsprop",
-    .summary = "steps divided by the gradient's running size",
+    .summary = "steps divided by the gradient's running root mean square",
     .fields = fields,
     .learning_rate = 1e-3f,
     .state_count = state_count,

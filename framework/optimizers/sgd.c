@@ -10,7 +10,7 @@ static const sdlf_field fields[] = {
     {.name = "nesterov",
      .type = SDLF_FIELD_BOOL,
      .offset = offsetof(sdlf_sgd_options, nesterov),
-     .help = "look ahead along the momentum"},
+     .help = "use Nesterov momentum"},
     OPTIMIZER_WEIGHT_DECAY(sdlf_sgd_options),
     OPTIMIZER_DECAY_ALL(sdlf_sgd_options),
     {.name = NULL},
@@ -32,7 +32,7 @@ static void update(const sdlf_optimizer *optimizer, bool decay, sdlf_operation *
 
 const sdlf_optimizer_class sdlf_sgd_class = {
     .name = "sgd",
-    .summary = "gradient descent, with momentum or Nesterov's",
+    .summary = "gradient descent, optionally with momentum or Nesterov momentum",
     .fields = fields,
     .learning_rate = 0.05f,
     .full_batch = 64,

@@ -270,7 +270,7 @@ static void count_live(sdlf_plan *plan, const arena_block *blocks, int count)
     for (int i = 0; i < plan->step_count; i++) plan->steps[i].live = live += plan->steps[i].live;
 }
 
-sdlf_status plan_lay_out(sdlf_plan *plan)
+sdlf_status plan_assign_offsets(sdlf_plan *plan)
 {
     sdlf_status status = add_workspaces(plan);
     if (status == SDLF_OK) status = plan_list_reused(plan);

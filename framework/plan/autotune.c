@@ -137,7 +137,8 @@ sdlf_status autotune_run(autotune_result *result, sdlf_calculator *calculator, c
     double best = 0;
     *result = (autotune_result){.algorithm = 0};
     sdlf_status status = take_operands(calculator, &bound, memory);
-    for (int i = 1; names != NULL && names[i] != NULL && status == SDLF_OK && result->count < RACE_MOST; i++) {
+    for (int i = 1; names != NULL && names[i] != NULL && status == SDLF_OK && result->count < AUTOTUNE_MAX_ALGORITHMS;
+         i++) {
         bool ran = false;
         double seconds = 0;
         bound.algorithm = i;

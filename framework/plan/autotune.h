@@ -5,13 +5,13 @@
 
 #include <sdlf/calculator.h>
 
-enum { RACE_MOST = 16 }; /* algorithms timed at most */
+enum { AUTOTUNE_MAX_ALGORITHMS = 16 }; /* algorithms timed at most */
 
 typedef struct autotune_result {
     int algorithm; /* the fastest; 0 if none could run */
     int count;     /* algorithms that ran, in the order of the calculator's list */
-    int ran[RACE_MOST];
-    double seconds[RACE_MOST];
+    int ran[AUTOTUNE_MAX_ALGORITHMS];
+    double seconds[AUTOTUNE_MAX_ALGORITHMS];
 } autotune_result;
 
 /* Times every algorithm except "auto" that supports the operation (with `may_use_nhwc`, also those that support it with

@@ -184,7 +184,7 @@ sdlf_status plan_bind(sdlf_plan *plan)
     plan_prepare_recordings(plan);
     status = plan_prepare_marks(plan);
     if (status == SDLF_OK) status = load_data(plan); /* before parameters, from which weights are prepacked */
-    if (plan->options.take_parameters) sdlf_heap_trim();
+    if (plan->options.consume_parameters) sdlf_heap_trim();
     if (status == SDLF_OK) status = plan->draws ? plan_draw_parameters(plan, true) : sdlf_plan_load_parameters(plan);
     if (status == SDLF_OK) status = plan_prepare_stages(plan);
     double one = plan->options.communicator != NULL ? plan->options.rank_fraction : 1;

@@ -49,7 +49,7 @@ static void name_gradients(const sdlf_plan *plan, plan_words *words)
     for (int i = 0; i < plan->node_count; i++) {
         const plan_node *node = &plan->nodes[i];
         for (int j = 0; j < node->output_count; j++)
-            say(words, &plan->values[node->first_value + j].gradient, "gradient by the output of ", node->layer->name);
+            say(words, &plan->values[node->first_value + j].gradient, "output gradient of ", node->layer->name);
     }
     for (int i = 0; i < plan->model->parameter_count && plan->gradients != NULL; i++)
         say(words, &plan->gradients[i], "gradient of ", plan->model->parameters[i].name);

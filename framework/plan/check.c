@@ -78,7 +78,7 @@ static sdlf_status choose_algorithm(const sdlf_plan *plan, plan_step *step)
     if (sdlf_calculator_supports(step->calculator, op)) return SDLF_OK;
     op->algorithm = 0;
     if (!r.strict) return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "calculator '%s': its algorithm '%s' does not take %s of %s %s, %s",
+    return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "calculator '%s': its algorithm '%s' does not support %s of %s %s, %s",
                      type->name, name, r.what, sdlf_dtype_name(op->in[0].dtype), sdlf_shape_print(op->in[0].shape).text,
                      sdlf_shape_print(op->in[1].shape).text);
 }

@@ -115,8 +115,8 @@ sdlf_status plan_choose(sdlf_plan *plan)
         const sdlf_kernel_slot *slot = sdlf_calculator_slot(step->calculator, &step->operation);
         if (slot->algorithms == NULL || step->operation.algorithm != 0) continue; /* 0: none was requested */
         bool may_use_nhwc = layout_uses_nhwc(votes, step->calculator);
-        bool last = may_use_nhwc && sdlf_calculator_likes_channels_last(step->calculator, &step->operation);
-        if (may_use_nhwc && slot->likes_channels_last != NULL && plan->options.mode == SDLF_TRAIN)
+        bool last = may_use_nhwc && sdlf_calculator_prefers_channels_last(step->calculator, &step->operation);
+        if (may_use_nhwc && slot->prefers_channels_last != NULL && plan->options.mode == SDLF_TRAIN)
             continue; /* all are channels last, or none: a row-major one could undo it */
         const sdlf_layer *layer = plan->nodes[step->node].layer;
         status = sdlf_fail_context(choose(choices, step, last), "layer '%s' (%s)", layer->name, layer->type->name);

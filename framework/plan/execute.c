@@ -68,11 +68,11 @@ int plan_count_offered(const sdlf_plan *plan, int first, int last)
     int count = 0;
     bool alike = true;
     if (!joins || calculator->type->run_together == NULL) return 0;
-    while (first + count < last && count < PLAN_ALIKE) {
+    while (first + count < last && count < PLAN_MAX_FUSED_ALIKE) {
         const plan_step *step = &plan->steps[first + count];
         if (step->calculator != calculator || plan_step_moves(step)) break;
         alike = alike && step->operation.kind == plan->steps[first].operation.kind;
-        if (!alike && count >= PLAN_JOINED) break;
+        if (!alike && count >= PLAN_MAX_FUSED) break;
         count++;
     }
     return count;
@@ -81,7 +81,7 @@ int plan_count_offered(const sdlf_plan *plan, int first, int last)
 /* Runs as many of the steps [first, last) as their calculator fuses; *done is 0 if it fuses none. */
 static sdlf_status run_together(const sdlf_plan *plan, int first, int last, int *done)
 {
-    const sdlf_operation *operations[PLAN_ALIKE];
+    const sdlf_operation *operations[PLAN_MAX_FUSED_ALIKE];
     sdlf_calculator *calculator = plan->steps[first].calculator;
     int count = plan_count_offered(plan, first, last);
     *done = 0;
@@ -257,7 +257,7 @@ sdlf_status sdlf_plan_write_device(sdlf_plan *plan, const char *input, const voi
     sdlf_calculator *calculator = binding.calculator;
     if (calculator == NULL || calculator->type->copy_from_device == NULL)
         return sdlf_fail(SDLF_ERROR_UNSUPPORTED,
-                         "input '%s' lies in the memory of %s, which takes nothing from a device", input,
+                         "input '%s' is in the memory of %s, which accepts nothing from a device", input,
                          calculator != NULL ? calculator->space : SDLF_HOST_SPACE);
     status = calculator->type->copy_from_device(calculator, binding.tensor.data, memory, bytes);
     if (status != SDLF_OK || !plan_has_index_bounds(plan, input)) return status;

@@ -173,7 +173,7 @@ static sdlf_status scale_of(const sdlf_plan *plan, const plan_integers *w, const
     *scale = (double)w->scale[k];
     if (plan_find_scale(filter, w->each, scale)) return SDLF_OK;
     return sdlf_fail(SDLF_ERROR_ARGUMENT,
-                     "parameter %s: its filter %lld is no multiple of small integers any more; make the plan anew",
+                     "parameter %s: its filter %lld is no longer a multiple of small integers; make a new plan",
                      plan->model->parameters[w->weight].name, (long long)k);
 }
 
@@ -207,7 +207,7 @@ static sdlf_status bias_sum(const sdlf_plan *plan, const plan_integers *w, int64
     float value = ((const float *)bias->value.data)[k];
     if (plan_find_bias_sum(value, (double)w->x_scale * scale, sum)) return SDLF_OK;
     return sdlf_fail(SDLF_ERROR_ARGUMENT,
-                     "parameter %s: its number %lld, %g, is too large for integers now; make the plan anew", bias->name,
+                     "parameter %s: its number %lld, %g, is too large for integers now; make a new plan", bias->name,
                      (long long)k, (double)value);
 }
 

@@ -36,14 +36,14 @@ static step_place place_of(const sdlf_plan *plan, int index)
  * once: so few gradients are live at a time, however deep the network. */
 static void put_in_order(sdlf_plan *plan, const step_place *place, plan_step *ordered)
 {
-    int waiting[PLAN_ALIKE], waiting_count = 0, count = 0;
+    int waiting[PLAN_MAX_FUSED_ALIKE], waiting_count = 0, count = 0;
     for (int i = 0; i < plan->step_count; i++) {
         if (place[i] == PLACE_FIRST) ordered[count++] = plan->steps[i];
     }
     for (int i = 0; i < plan->step_count; i++) {
         if (place[i] == PLACE_HERE) ordered[count++] = plan->steps[i];
         if (place[i] == PLACE_LATER) waiting[waiting_count++] = i;
-        if (waiting_count < PLAN_ALIKE && i + 1 < plan->step_count) continue;
+        if (waiting_count < PLAN_MAX_FUSED_ALIKE && i + 1 < plan->step_count) continue;
         for (int w = 0; w < waiting_count; w++) ordered[count++] = plan->steps[waiting[w]];
         waiting_count = 0;
     }

@@ -129,8 +129,8 @@ sdlf_status plan_complete_options(sdlf_plan_options *options)
     if (status == SDLF_OK) status = complete_rules(options);
     if (status == SDLF_OK) status = complete_ranks(options);
     if (status != SDLF_OK) return status;
-    if (options->take_parameters && options->mode != SDLF_INFER)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: take_parameters is for inference: training changes them");
+    if (options->consume_parameters && options->mode != SDLF_INFER)
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: consume_parameters is for inference: training changes them");
     status = check_lists(options);
     return status == SDLF_OK ? complete_optimizer(options) : status;
 }

@@ -185,14 +185,14 @@ static sdlf_status load_all(sdlf_plan *plan, bool parameters, room *piece)
 {
     int *taken = NULL, *steps = NULL, count = 0;
     sdlf_status status = plan_order_preparing(plan, &steps, &count);
-    if (status == SDLF_OK && plan->options.take_parameters) status = plan_find_taken(plan, steps, count, &taken);
+    if (status == SDLF_OK && plan->options.consume_parameters) status = plan_find_taken(plan, steps, count, &taken);
     for (int i = 1; i < plan->buffer_count && status == SDLF_OK; i++) {
         const plan_buffer *buffer = &plan->buffers[i];
         if (buffer->raw || !(parameters || buffer->kind == BUFFER_DERIVED)) continue;
         status = load_buffer(plan, i, piece);
         if (status == SDLF_OK && taken != NULL) plan_take_after(plan, taken, i, i);
     }
-    for (int i = 0; i < plan->weight_only_count && plan->options.take_parameters; i++)
+    for (int i = 0; i < plan->weight_only_count && plan->options.consume_parameters; i++)
         plan_release_scales(&plan->weight_only[i]);
     if (status == SDLF_OK) status = prepare_weights(plan, steps, count, taken, piece);
     free(taken);

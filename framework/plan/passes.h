@@ -33,8 +33,8 @@ typedef struct plan_sum {
 } plan_sum;
 sdlf_status plan_append_sum(sdlf_plan *plan, const plan_sum *sum, bool awaits);
 sdlf_status plan_place(sdlf_plan *plan);
-sdlf_status plan_lay_out(sdlf_plan *plan);
-void plan_find_unpacked_weights(sdlf_plan *plan); /* part of plan_lay_out, once lifetimes are known */
+sdlf_status plan_assign_offsets(sdlf_plan *plan);
+void plan_find_unpacked_weights(sdlf_plan *plan); /* part of plan_assign_offsets, once lifetimes are known */
 /* True if the buffer holds a copy of a model's tensor, unless another plan owns that copy. */
 bool plan_is_copy_of_model(const sdlf_plan *plan, const plan_buffer *buffer);
 /* Lists the parameters from which the buffer's content is computed. Returns how many. */

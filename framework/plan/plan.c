@@ -71,12 +71,12 @@ static void defer_values(sdlf_model *model)
 /* Runs all passes except binding; allocates no memory for buffers. */
 static sdlf_status make_plan(sdlf_plan **result, sdlf_model *model, const sdlf_plan_options *options, bool outline)
 {
-    bool from_file = model->source.file != NULL && model->status == SDLF_OK && options->take_parameters;
+    bool from_file = model->source.file != NULL && model->status == SDLF_OK && options->consume_parameters;
     sdlf_status status = from_file ? SDLF_OK : sdlf_model_status(model);
     if (status != SDLF_OK) return status;
     sdlf_plan_options complete = *options;
     status = plan_complete_options(&complete);
-    if (status == SDLF_OK && complete.take_parameters && !outline && model->users > 0)
+    if (status == SDLF_OK && complete.consume_parameters && !outline && model->users > 0)
         status = sdlf_fail(SDLF_ERROR_ARGUMENT, "plan: the parameters of '%s' cannot be taken: another plan uses them",
                            model->name);
     if (status == SDLF_OK && complete.shard_states && model->shards != complete.communicator->rank_count)
@@ -104,7 +104,7 @@ static sdlf_status make_plan(sdlf_plan **result, sdlf_model *model, const sdlf_p
         plan_order_multi_tensor,
         plan_bucket_gradients,
         plan_place,
-        plan_lay_out,
+        plan_assign_offsets,
         plan_make_listing,
     };
     for (size_t i = 0; i < sizeof passes / sizeof passes[0] && status == SDLF_OK; i++) status = passes[i](plan);
@@ -139,8 +139,8 @@ sdlf_status sdlf_plan_create(sdlf_plan **plan, sdlf_model *model, const sdlf_pla
     }
     if (status == SDLF_OK) {
         if (model->source.file != NULL) (*plan)->taken = true;
-        if (options->take_parameters) {
-            model_give_away(model);
+        if (options->consume_parameters) {
+            model_mark_consumed(model);
             sdlf_heap_trim();
         }
         return SDLF_OK;
@@ -151,7 +151,7 @@ sdlf_status sdlf_plan_create(sdlf_plan **plan, sdlf_model *model, const sdlf_pla
     if (model->source.file != NULL)
         defer_values(model);
     else if (taken && !(builds && valued == 0))
-        model_give_away(model);
+        model_mark_consumed(model);
     else if (builds && model->built)
         model_truncate_parameters(model, valued); /* the next plan draws the rest, including those that were taken */
     return status;

@@ -10,7 +10,7 @@
  *   storage  row-major activations in 16 bits, likewise                            plan_store_rows
  *   sums     gradients in buckets, all-reduced over the ranks                      plan_bucket_gradients
  *   place    copies between memory spaces                                          plan_place
- *   arena    one offset for every buffer, by lifetime                              plan_lay_out
+ *   arena    one offset for every buffer, by lifetime                              plan_assign_offsets
  *   bind     memory is allocated, operands get addresses, parameters are loaded    plan_bind
  *
  * A buffer is written in program order and read after it: every gradient and activation is computed once, so aliases
@@ -26,7 +26,7 @@
 #include "framework/plan/running.h"
 #include "framework/plan/uses.h"
 
-enum { PLAN_MAX_SPACES = 8, PLAN_FIRST_CONSTANT = 2, PLAN_SEVERAL = 2, PLAN_JOINED = 8, PLAN_ALIKE = 64 };
+enum { PLAN_MAX_SPACES = 8, PLAN_FIRST_CONSTANT = 2, PLAN_SEVERAL = 2, PLAN_MAX_FUSED = 8, PLAN_MAX_FUSED_ALIKE = 64 };
 
 typedef enum buffer_kind {
     BUFFER_ARENA,     /* live from the first write to the last read */
@@ -211,7 +211,7 @@ struct sdlf_plan {
     bool draws;         /* the model's parameters have no values yet: making the plan draws their initial ones */
     bool keeps_weights; /* in derived forms that do not follow the model's: see sdlf_plan_load_parameters */
     uint64_t loaded;    /* model->changes when the parameters were loaded */
-    bool taken;         /* options.take_parameters, and values of the model have been freed: they cannot be reloaded */
+    bool taken; /* options.consume_parameters, and values of the model have been freed: they cannot be reloaded */
     bool changes_forward, changes_parameters; /* steps of the forward pass, or any steps, write parameters */
     plan_uses uses;                           /* during the fusion rules */
     plan_listing listing;

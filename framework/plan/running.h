@@ -42,7 +42,7 @@ void plan_unpin_memory(sdlf_plan *plan);
 sdlf_status plan_settle_uploads(sdlf_plan *plan);
 sdlf_status plan_run_steps(sdlf_plan *plan, int first, int last);
 /* The number of steps at the start of [first, last) that are offered to their calculator at once while training, for
- * fusion into one launch: at most PLAN_JOINED, or PLAN_ALIKE of one kind, with no copy between spaces. 0 if the
+ * fusion into one launch: at most PLAN_MAX_FUSED, or PLAN_MAX_FUSED_ALIKE of one kind, with no copy between spaces. 0 if the
  * calculator fuses none. */
 int plan_count_offered(const struct sdlf_plan *plan, int first, int last);
 void plan_prepare_recordings(sdlf_plan *plan);

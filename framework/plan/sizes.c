@@ -85,8 +85,7 @@ sdlf_status plan_settle_sizes(sdlf_plan *plan)
         int64_t wanted = sdlf_calculator_workspace(step->calculator, op);
         if (wanted > sdlf_tensor_bytes(&op->workspace))
             return sdlf_fail(SDLF_ERROR_UNSUPPORTED,
-                             "layer '%s': %s needs more scratch memory than for the most that "
-                             "the state has room for",
+                             "layer '%s': %s needs more scratch memory than at the state's full capacity",
                              plan->nodes[step->node].layer->name, sdlf_operation_type(op)->name);
     }
     return SDLF_OK;

@@ -58,7 +58,7 @@ static sdlf_status find_state(const sdlf_plan *plan, const sdlf_state *wanted, p
                          sdlf_shape_print(before->shape).text, sdlf_dtype_name(after->dtype),
                          sdlf_shape_print(after->shape).text);
     if (state->axis >= 0 && after->shape.dim[state->axis] > wanted->capacity)
-        return sdlf_fail(SDLF_ERROR_SHAPE, "state %s=%s: it is %s, and has room for %lld", wanted->input,
+        return sdlf_fail(SDLF_ERROR_SHAPE, "state %s=%s: it is %s, but its capacity is %lld", wanted->input,
                          wanted->output, sdlf_shape_print(after->shape).text, (long long)wanted->capacity);
     for (const plan_state *other = plan->states; other < state; other++)
         if (other->input == input || other->output == output)
@@ -76,7 +76,7 @@ sdlf_status plan_find_states(sdlf_plan *plan)
     for (int i = 0; i < plan->space_count; i++)
         if (!plan_is_host_space(plan, i))
             return sdlf_fail(SDLF_ERROR_UNSUPPORTED,
-                             "plan: states need calculators in the host's memory, and one is in that of %s",
+                             "plan: states need calculators in the host's memory, but one uses that of %s",
                              plan->spaces[i].name);
     plan->states = calloc((size_t)options->state_count, sizeof *plan->states);
     if (plan->states == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory for its states");

@@ -15,7 +15,7 @@ static bool is_worked_out(const plan_buffer *buffer)
 
 static bool is_deferred(const sdlf_plan *plan, const plan_buffer *buffer)
 {
-    return buffer->kind == BUFFER_PARAMETER && buffer->dtype == SDLF_FLOAT32 && plan->options.take_parameters &&
+    return buffer->kind == BUFFER_PARAMETER && buffer->dtype == SDLF_FLOAT32 && plan->options.consume_parameters &&
            plan->model->source.file != NULL && buffer->source == (int)(buffer - plan->buffers);
 }
 

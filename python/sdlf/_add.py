@@ -10,13 +10,13 @@ from typing import Any, Tuple, Union
 
 from . import _sdlf
 
-Pair = Union[int, Tuple[int, int]]  # one number stands for both: vertical, horizontal
+Pair = Union[int, Tuple[int, int]]  # vertical, horizontal; a single number is both
 
 _PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 def _origin() -> str:
-    """FILE:LINE of the call from outside the package, which messages name."""
+    """FILE:LINE of the call from outside the package, for messages."""
     frame: FrameType | None = sys._getframe(2)
     while frame is not None and os.path.abspath(frame.f_code.co_filename).startswith(_PACKAGE):
         frame = frame.f_back
@@ -24,7 +24,7 @@ def _origin() -> str:
 
 
 def add_layer(type: str, inputs: tuple, name: str | None, options: dict[str, Any]) -> _sdlf.Node:
-    """Add a layer of that class behind these nodes: its output, a Node."""
+    """Add a layer of that class that reads these nodes; returns its output, a Node."""
     for node in inputs:
         if not isinstance(node, _sdlf.Node):
             raise TypeError(f"{type}: expected a Node, found {node.__class__.__name__}")
@@ -34,12 +34,12 @@ def add_layer(type: str, inputs: tuple, name: str | None, options: dict[str, Any
 
 
 def add_source(type: str, model: _sdlf.Model, name: str | None, options: dict[str, Any]) -> _sdlf.Node:
-    """Add a layer of that class that reads no node: its output, a Node."""
+    """Add a layer of that class that reads no node; returns its output, a Node."""
     return model._add(type, [], name, options, _origin())
 
 
 class Layer:
-    """A layer that has not been added to a model: calling it with nodes does that."""
+    """A layer that has not been added to a model yet; calling it with nodes adds it."""
 
     def __init__(self, function: Any, name: str | None, options: dict[str, Any]):
         self._function, self._name = function, name

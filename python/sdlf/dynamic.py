@@ -12,12 +12,12 @@ from .errors import ArgumentError
 
 
 class DynamicModel:
-    """An ONNX model that leaves sizes open (height and width, the length of a sequence), run with arrays of any of them.
+    """An ONNX model with open sizes (height and width, the length of a sequence), run with arrays of any such size.
 
         model = sdlf.DynamicModel("segment.onnx")
         small, large = model.run(np.zeros((1, 3, 224, 224), np.float32)), model.run(np.zeros((1, 3, 480, 640), np.float32))
 
-    For sizes that come for the first time a plan is made; those used last are kept, `keep` of them, each with weights of its own.
+    A plan is created for each new combination of sizes. The `keep` most recently used plans are kept, each with its own copy of the weights.
     """
 
     def __init__(self, path: str | os.PathLike, *, keep: int = 8, calculator: str = "cpu", threads: int = 0, device: int = 0,
@@ -30,7 +30,7 @@ class DynamicModel:
         self._made = _sdlf._Sized(path, self.inputs, self.outputs, keep, calculator, threads, device, math)
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
-        """Arrays (N,...) for the inputs, in their order or by name; the result, a new array of NumPy's, or a dictionary of results."""
+        """Run on arrays (N,...) for the inputs, in order or by name. Returns a new NumPy array, or a dictionary if there are several outputs."""
         if len(args) > len(self.inputs):
             raise TypeError(f"the network has {len(self.inputs)} inputs, found {len(args)}")
         named = dict(zip(self.inputs, args))
@@ -44,7 +44,7 @@ class DynamicModel:
 
     @property
     def plans_made(self) -> int:
-        """How many plans have been made, an int."""
+        """The number of plans created so far, an int."""
         with self._lock:
             return self._made.made
 

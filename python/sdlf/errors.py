@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""What goes wrong, with the library's message: classes below Error, and below Python's own of that kind."""
+"""Exceptions with the library's messages: subclasses of Error and of the matching built-in exception."""
 
 
 class Error(RuntimeError):
-    """What all errors of the library are."""
+    """The base class of all errors of the library."""
 
 
 class ArgumentError(Error, ValueError):
@@ -11,7 +11,7 @@ class ArgumentError(Error, ValueError):
 
 
 class ShapeError(Error, ValueError):
-    """Shapes or element types do not fit together."""
+    """Shapes or element types do not match."""
 
 
 class OutOfMemoryError(Error, MemoryError):
@@ -23,11 +23,11 @@ class FileError(Error, OSError):
 
 
 class FormatError(Error, ValueError):
-    """A file's content is not what its format says."""
+    """A file's content violates its format."""
 
 
 class UnsupportedError(Error, NotImplementedError):
-    """A calculator, layer or build lacks what was asked for."""
+    """A calculator, layer or build does not support the request."""
 
 
 class NumericError(Error, ArithmeticError):

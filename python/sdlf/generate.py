@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Writing on from a text: see Model.generate."""
+"""Text generation: see Model.generate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ESCAPES = {"\\n": "\n", "\\t": "\t", "\\r": "\r", "\\\\": "\\"}
 
 
 def _character(name: str) -> str:
-    """What the name of a class stands for, as data sets of text give it: a character, "\\n" or "\\x1f"."""
+    """The character of a class name in a text data set: the name itself, or an escape such as "\\n" or "\\x1f"."""
     if name.startswith("\\x"):
         return chr(int(name[2:], 16))
     return ESCAPES.get(name, name)
@@ -31,7 +31,7 @@ def _tokens(characters: list[str], text: str) -> list[int]:
 
 
 def _draw(scores: np.ndarray, temperature: float, top_k: int, rng: np.random.Generator) -> int:
-    """One of the classes, by their logits or the logarithms of their probabilities."""
+    """Draw a class from the logits or log-probabilities of all classes."""
     if not np.isfinite(scores.max()):
         raise NumericError("generate: the network's outputs are not finite")
     if temperature == 0:

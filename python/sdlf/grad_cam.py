@@ -4,8 +4,8 @@
     A (K,h,w): a layer's output; s: the score (logit) of a class
     a[k] = mean over h,w of ds/dA[k];   map = max(0, sum over k of a[k] A[k])
 
-ds/dA is the library's backward pass in a plan with eval_mode. Its loss is the mean absolute error against the scores themselves, except for
-the class's, which is below: its slope is one over the number of classes there, and 0 elsewhere.
+ds/dA is computed by the library's backward pass in a plan with eval_mode. The loss is the mean absolute error, with the scores themselves as
+targets, except for a lower target for the class: its gradient is one over the number of classes for that score, and 0 for the others.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ def _is_map(layer: dict[str, Any]) -> bool:
 
 
 def _scores(layers: dict[str, dict[str, Any]], last: str) -> str:
-    """The layer whose values are the scores: what a softmax at the end reads."""
+    """The layer whose output is the scores: the input of a final softmax, else the last layer."""
     return layers[last]["inputs"][0] if layers[last]["type"] in SOFTMAXES else last
 
 
 def _last_convolution(layers: dict[str, dict[str, Any]], scores: str) -> str:
-    """The last one before the scores whose values lie on a map."""
+    """The last convolution before the scores whose output is larger than 1x1."""
     wanted = {scores}
     for name in reversed(layers):
         if name in wanted and layers[name]["type"] == "conv2d" and _is_map(layers[name]):
@@ -54,8 +54,8 @@ def _last_convolution(layers: dict[str, dict[str, Any]], scores: str) -> str:
 
 
 def _behind_activation(layers: dict[str, dict[str, Any]], name: str, scores: str) -> str:
-    """From a convolution through normalisation, a residual's sum and activation, each read by one layer: values before a ReLU are mostly
-    below zero, and hide what speaks for a class."""
+    """Follow a convolution through normalisation, residual addition and activation, as long as each has one reader: values before a ReLU are
+    mostly negative, and hide the evidence for a class."""
     shape = layers[name]["shape"]
     while name != scores:
         readers = [reader for reader in layers for source in layers[reader]["inputs"] if source == name]
@@ -66,7 +66,7 @@ def _behind_activation(layers: dict[str, dict[str, Any]], name: str, scores: str
 
 
 def _train_only(model: Model, layers: dict[str, dict[str, Any]], name: str) -> None:
-    """Gradients are computed where something trains: parameters of that layer, or the nearest before it, and none beyond."""
+    """Train only the parameters of that layer, or of the nearest one before it, so that the backward pass goes exactly as far as needed."""
     of: dict[str, list[str]] = {}
     for parameter in model.parameters:
         of.setdefault(model.parameters.info(parameter)["layer"], []).append(parameter)
@@ -84,7 +84,7 @@ def _train_only(model: Model, layers: dict[str, dict[str, Any]], name: str) -> N
 def _freeze(model: Model, parameter: str, frozen: bool) -> bool:
     try:
         model.freeze(parameter, frozen)
-    except ArgumentError:  # what nothing trains, running statistics
+    except ArgumentError:  # untrainable, such as running statistics
         return False
     return True
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What this package can compute with on this machine."""
+"""The calculators that this package can use on this machine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .table import Table
 def info() -> Table:
     """A Table of the calculators: whether each can be used here, and what it runs on, or why it cannot be used.
 
-    A GPU needs NVIDIA's driver, and cuBLAS for products. Both are looked for when a calculator is opened, as here.
+    A GPU needs NVIDIA's driver, and cuBLAS for matrix products. Both are located when a calculator is opened, as done here.
     """
     rows = [
         (name, "yes" if there else "no", text.removeprefix(f"calculator '{name.partition(':')[0]}': "))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Optimizers, and schedules of the learning rate."""
+"""Optimizers and learning rate schedules."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 
 class Named:
-    """A class of the library by name, a str, with its options, a dict."""
+    """A library class, given by its name, a str, and its options, a dict."""
 
     name = ""
 
@@ -19,7 +19,7 @@ class Named:
 
 
 class SGD(Named):
-    """Stochastic gradient descent. decay_all: biases and scales of normalisations decay, too."""
+    """Stochastic gradient descent. decay_all: weight decay also applies to biases and normalisation scales."""
 
     name = "sgd"
 
@@ -37,7 +37,7 @@ class Adam(Named):
 
 
 class AdamW(Adam):
-    """Adam; weight decay shrinks the weights."""
+    """Adam with decoupled weight decay, applied to the weights directly."""
 
     name = "adamw"
 
@@ -52,7 +52,7 @@ class RMSprop(Named):
 
 
 class Muon(Named):
-    """Momentum that is made orthogonal, of matrices and convolutions; Nesterov's of the rest."""
+    """Orthogonalised momentum for matrices and convolutions; Nesterov momentum for all other parameters."""
 
     name = "muon"
 
@@ -65,7 +65,7 @@ class Muon(Named):
 
 
 class LARS(Named):
-    """SGD whose rate is adapted to each parameter's norm."""
+    """SGD with a learning rate adapted to each parameter's norm."""
 
     name = "lars"
 
@@ -74,7 +74,7 @@ class LARS(Named):
 
 
 class Constant(Named):
-    """One learning rate, a float; 0: the optimizer's own suggestion. warmup: the part of all steps, from 0 to 1, over which it rises from 0."""
+    """A constant learning rate, a float; 0: the optimizer's default. warmup: the fraction of all steps, from 0 to 1, over which it rises from 0."""
 
     name = "constant"
 
@@ -83,7 +83,7 @@ class Constant(Named):
 
 
 class StepDecay(Named):
-    """The rate, from `peak`, times gamma after every `every` epochs. peak 0: the optimizer's own; warmup: part of all steps, from 0 to 1."""
+    """From `peak`, multiplied by gamma every `every` epochs. peak 0: the optimizer's default; warmup: fraction of all steps, from 0 to 1."""
 
     name = "step"
 
@@ -92,7 +92,7 @@ class StepDecay(Named):
 
 
 class Cosine(Named):
-    """From peak to final along half a cosine, over all steps. peak 0: the optimizer's own; warmup: part of all steps, from 0 to 1."""
+    """From peak to final along half a cosine, over all steps. peak 0: the optimizer's default; warmup: fraction of all steps, from 0 to 1."""
 
     name = "cosine"
 
@@ -101,7 +101,7 @@ class Cosine(Named):
 
 
 class Linear(Named):
-    """From peak to final along a line, over all steps. peak 0: the optimizer's own; warmup: part of all steps, from 0 to 1."""
+    """From peak to final along a line, over all steps. peak 0: the optimizer's default; warmup: fraction of all steps, from 0 to 1."""
 
     name = "linear"
 
@@ -110,7 +110,7 @@ class Linear(Named):
 
 
 class OneCycle(Named):
-    """From peak / start_divisor up to peak over `warmup` of the steps, from 0 to 1, then down to peak / final_divisor."""
+    """From peak / start_divisor up to peak over the fraction `warmup` of all steps, from 0 to 1, then down to peak / final_divisor."""
 
     name = "one_cycle"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""How plans show themselves."""
+"""The table that describes a plan."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .table import Table
 
 
 def info(plan: _sdlf.Plan) -> Table:
-    """What Plan.info() returns."""
+    """The Table returned by Plan.info()."""
     layers = plan.layers()
     trains, timed = any(layer["backward"] for layer in layers), any(layer["seconds"] for layer in layers)
     columns = ["layer", "on", *(["backward on"] if trains else []), "shape", "parameters", "MFLOPs", "kB", *(["us"] if timed else []),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Networks with integers for weights and activations."""
+"""Networks with integer weights and activations."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ def quantize(
     samples: int = 128, calibration: str = "minmax", percentile: float = 0, signed: bool = False, skip: Sequence[str] = (), opset: int = 0,
     calculator: str = "cpu", threads: int = 0, device: int = 0
 ) -> dict[str, Any]:
-    """Write the model as a quantised ONNX file; what was written, a dict: layers, nodes, values, bytes and bytes_before, ...
+    """Write the model as a quantised ONNX file; returns a dict: layers, nodes, values, bytes and bytes_before, ...
 
-    With data, a Dataset or a pair of arrays, samples (N,...) and labels (N), activations become integers, too: `samples` of them say in which ranges values lie,
-    by `calibration`: "minmax", "percentile" or "entropy". weights_only: "int8", or "int4" in blocks, which needs no data. `skip` names layers
-    that stay as they are; NAME* stands for all that begin so.
+    With data, a Dataset or a pair of arrays, samples (N,...) and labels (N), activations are quantised too; `samples` of them calibrate
+    their ranges by `calibration`: "minmax", "percentile" or "entropy". weights_only: "int8", or "int4" in blocks, without data. `skip` lists
+    layers that are left unchanged; NAME* stands for all names with that prefix.
     """
     bits = {None: 0, "int8": 8, "int4": 4}
     if weights_only not in bits:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Models that are run step after step."""
+"""Models that are run step by step."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .errors import ArgumentError
 
 
 def _expand(states: Mapping[str, str], inputs: list[str]) -> dict[str, str]:
-    """Inputs and their outputs, with what "past.*": "present.*" stands for."""
+    """Inputs and their outputs, with patterns such as "past.*": "present.*" expanded."""
     found: dict[str, str] = {}
     for name, output in states.items():
         if "*" not in name:
@@ -29,14 +29,14 @@ def _expand(states: Mapping[str, str], inputs: list[str]) -> dict[str, str]:
 
 
 class Stateful:
-    """An ONNX model each of whose runs goes on from what the one before has left: a decoder with its keys and values, or a recurrent network.
+    """An ONNX model that carries state from each run to the next: a decoder with its key-value cache, or a recurrent network.
 
         decoder = sdlf.Stateful("decoder.onnx", {"past_key_values.*": "present.*"}, dimensions={"sequence_length": 1})
         logits = decoder(input_ids=np.array([[token]]))
 
-    states: inputs and the outputs that become them in the next step; a * stands for the same in both. They begin as zeros, or empty where
-    they grow, and stay in the library's memory, which has room for `capacity` positions: not more than the network itself can count.
-    dimensions: sizes of other open dimensions by their names; the batch is 1.
+    states: inputs and the outputs that become them in the next step; a * stands for the same text in both. States start as zeros, or empty if
+    they grow, and stay in the library's memory, which has capacity for `capacity` positions, but not more than the network itself supports.
+    dimensions: sizes of other open dimensions by name; the batch is 1.
     """
 
     def __init__(self, path: str | os.PathLike, states: Mapping[str, str], *, dimensions: Mapping[str, int] | None = None,
@@ -50,32 +50,32 @@ class Stateful:
                                      calculator, threads)
 
     def run(self, *args: Any, **kwargs: Any) -> Any:
-        """A step: arrays (1,...) for the inputs that are no states, in their order or by name; the result, a new array of NumPy's, or a dictionary
-        of results."""
+        """Run a step on arrays (1,...) for the inputs that are not states, in order or by name. Returns a new NumPy array, or a dictionary if there
+        are several outputs."""
         with self._lock:
             return self._made.run(*args, **kwargs)
 
     __call__ = run
 
     def rewind(self, length: int = 0) -> None:
-        """Go back to the given number of positions, an int; 0 begins anew."""
+        """Go back to the given number of positions, an int; 0 restarts."""
         with self._lock:
             self._made.rewind(length)
 
     @property
     def inputs(self) -> dict[str, tuple[int, ...]]:
-        """What the next step takes, names and their shapes: a dict of tuples of int."""
+        """The names and shapes of the next step's inputs: a dict of tuples of int."""
         with self._lock:
             return self._made.shapes()
 
     @property
     def length(self) -> int:
-        """Positions that the states have, an int; steps, where they do not grow."""
+        """The number of positions in the states, an int; the number of steps if they do not grow."""
         return self._made.length
 
     @property
     def step(self) -> int:
-        """Positions that a run adds, an int."""
+        """The number of positions that a run adds, an int."""
         return self._made.step
 
     def __repr__(self) -> str:

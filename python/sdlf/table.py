@@ -9,8 +9,8 @@ from typing import Any
 
 
 class Table:
-    """Rows under a heading: text when printed, HTML in a notebook, and a sequence of tuples. columns: a tuple of str; rows: a list of tuples;
-    caption: a str."""
+    """Rows with column headings: prints as text, shows as HTML in a notebook, and is a sequence of tuples. columns: a tuple of str; rows: a list
+    of tuples; caption: a str."""
 
     def __init__(self, columns: Sequence[str], rows: Sequence[tuple], caption: str = ""):
         self.columns, self.rows, self.caption = tuple(columns), list(rows), caption

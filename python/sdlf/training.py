@@ -23,12 +23,12 @@ from .table import Table
 
 
 def _is_live() -> bool:
-    """May a line be written over: in a terminal, or in a notebook's cell?"""
+    """True if a line can be overwritten: in a terminal or a notebook cell."""
     return sys.stderr.isatty() or "ipykernel" in sys.modules
 
 
 class ProgressLine:
-    """A callback that shows one line, which is written over where that is possible, and a line for each epoch."""
+    """A callback that shows a progress line, overwritten where possible, and one line per epoch."""
 
     def __init__(self) -> None:
         self._last = 0.0
@@ -47,7 +47,7 @@ class ProgressLine:
 
     @staticmethod
     def _left(seconds: float) -> str:
-        """Of the epoch; nothing where it ends soon."""
+        """The time left in the epoch; empty if it ends soon."""
         if not seconds >= 2:
             return ""
         hours, rest = divmod(round(seconds), 3600)
@@ -71,7 +71,7 @@ class ProgressLine:
         return text
 
     def _write(self, text: str, end: str) -> None:
-        if end == "\r":  # a line that wraps could not be written over
+        if end == "\r":  # a line that wraps could not be overwritten
             text = text[: max(shutil.get_terminal_size().columns - 1, 10)]
         sys.stderr.write(text.ljust(self._width) + end)
         sys.stderr.flush()
@@ -80,22 +80,22 @@ class ProgressLine:
 
 @dataclass
 class History:
-    """What a training came to: a dictionary for each epoch.
+    """The history of a training run: a dictionary per epoch.
 
-    "loss", "test_loss": means; "accuracy", "test_accuracy": from 0 to 1, NaN where there is none; "samples": those of the epoch; "seconds",
-    "waited": of the epoch, and of these for data; "learning_rate": of the last step.
+    "loss", "test_loss": means; "accuracy", "test_accuracy": from 0 to 1, NaN if there is none; "samples": number in the epoch; "seconds":
+    duration of the epoch; "waited": the part of it spent waiting for data; "learning_rate": of the last step.
     """
 
     epochs: list[dict[str, Any]] = field(default_factory=list)
     finished: bool = False
-    """False: it was asked to stop."""
+    """False: the training was asked to stop."""
 
     def __getitem__(self, key: str) -> list:
-        """One figure of all epochs, a list of float: "loss", "accuracy", "test_loss", "test_accuracy", "seconds", ..."""
+        """One metric of all epochs, a list of float: "loss", "accuracy", "test_loss", "test_accuracy", "seconds", ..."""
         return [epoch[key] for epoch in self.epochs]
 
     def table(self) -> Table:
-        """A row for each epoch: losses, accuracies (from 0 to 1), seconds."""
+        """A row per epoch: losses, accuracies (from 0 to 1), seconds."""
         columns = ("epoch", "loss", "accuracy", "test_loss", "test_accuracy", "seconds")
         return Table(columns, [tuple(epoch[c] for c in columns) for epoch in self.epochs])
 
@@ -107,7 +107,7 @@ class History:
 
 
 def _as_dataset(data: Any) -> Dataset:
-    """What a Trainer takes as data: a Dataset, a pair (samples, labels), or what gives pairs, a generator function say."""
+    """Convert what a Trainer accepts as data: a Dataset, a pair (samples, labels), or a source of pairs such as a generator function."""
     if isinstance(data, Dataset):
         return data
     if isinstance(data, (tuple, list)) and len(data) == 2:
@@ -120,7 +120,7 @@ def _as_dataset(data: Any) -> Dataset:
 
 
 class _Rows:
-    """An array that grows in place by batches of rows."""
+    """An array that grows in place, batch by batch."""
 
     def __init__(self) -> None:
         self._rows: np.ndarray | None = None
@@ -147,7 +147,7 @@ class _Rows:
 
 
 def _gather(pairs: Iterable) -> tuple[np.ndarray, np.ndarray]:
-    """All that an iterable gives: pairs of one sample and its label, or of a batch of samples and as many labels."""
+    """Everything that an iterable yields: pairs of one sample and its label, or of a batch of samples and as many labels."""
     samples, labels, number = _Rows(), _Rows(), -1
     for number, pair in enumerate(pairs):
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
@@ -180,19 +180,19 @@ def _loss_scale(value: float | str | None) -> float:
 
 
 class Trainer:
-    """Epochs over a data set.
+    """Trains a model for some epochs over a data set.
 
-    train, test: a Dataset; a pair (samples, labels) of arrays; or an iterable, or a function that returns one (a generator function), of
-    pairs, each of one sample with its label or of a batch with its labels: it is read once, to its end, into memory. Samples are (N,...) uint8
-    or float32, labels integers (N), or float targets (N,...). callbacks: each is called with a dictionary after steps and epochs
-    ("event" is "step" or "epoch"; "loss", "accuracy", "test_accuracy", ...); one that returns a true value ends the training. progress: show a line.
-    augment: a dictionary of the members of `AUGMENTATIONS`. loss: "mse", "mae", "huber" or "bce_with_logits" where labels are float targets; huber_delta: where the third becomes linear.
-    class_weights: "balanced", or a number for each class. ema: test, and leave in the model, a moving average of the weights that keeps so much of
-    itself in each step. lookahead: after so many steps slow weights go lookahead_share of the way to the weights, which begin there
-    anew. accumulate: batches of a step. rate_scales: factors of the learning rate by parameters, {"trunk": 0.1}. weight_decays: weight decay
-    of parameters in place of the optimizer's, {"head": 1e-4}. loss_scale: a number that the loss's gradient is multiplied by until the update,
-    "dynamic", 1 for none; None: dynamic where math is "fp16", else none. checkpoint: a file that is written after each epoch; resume: go on
-    from the state that the model came with (`Model.open` of a checkpoint).
+    train, test: a Dataset; a pair (samples, labels) of arrays; or an iterable of pairs, or a function that returns one (a generator function),
+    each pair holding one sample with its label or a batch with its labels: it is read once, completely, into memory. Samples are (N,...) uint8
+    or float32, labels integers (N), or float targets (N,...). callbacks: each is called with a dictionary after steps and epochs ("event" is
+    "step" or "epoch"; "loss", "accuracy", "test_accuracy", ...); one that returns a true value ends the training. progress: show a progress
+    line. augment: a dictionary with keys from `AUGMENTATIONS`. loss: "mse", "mae", "huber" or "bce_with_logits" for float targets; huber_delta:
+    where the Huber loss becomes linear. class_weights: "balanced", or a number per class. ema: decay per step of a moving average of the
+    weights, which is tested and left in the model. lookahead: after so many steps, slow weights move the fraction lookahead_share towards the
+    weights, which restart there. accumulate: batches per step. rate_scales: learning rate factors by parameter, {"trunk": 0.1}. weight_decays:
+    weight decay by parameter, instead of the optimizer's, {"head": 1e-4}. loss_scale: a factor of the loss's gradient until the update, or
+    "dynamic"; 1: none; None: dynamic if math is "fp16", else none. checkpoint: a file that is written after each epoch; resume: continue from
+    the training state that the model was opened with (`Model.open` of a checkpoint).
     """
 
     def __init__(
@@ -253,25 +253,25 @@ class Trainer:
         return stop
 
     def run(self) -> History:
-        """Train to the end, or to where a callback or `stop` ends it; calling it again then goes on. Ctrl-C stops it after a step,
-        leaves the model as it is by then, and is raised."""
+        """Train to the end, or until a callback or `stop` ends it; calling it again continues. Ctrl-C stops it after a step, leaves
+        the model in its current state, and is raised."""
         self.history.finished = self._trainer.run(self._tell)
         return self.history
 
     def stop(self) -> None:
-        """Ask a running training to stop after the current step; from any thread."""
+        """Ask a running training to stop after the current step; may be called from any thread."""
         self._trainer.stop()
 
     @property
     def memory(self) -> int:
-        """Bytes that it holds, without the data sets, an int."""
+        """Bytes of memory in use, without the data sets, an int."""
         return self._trainer.memory
 
 
 @dataclass
 class Evaluation:
-    """How a model does on a data set. confusion: (C,C) int64, a row for each true class and a column for each predicted one, None of float
-    targets; accuracy: from 0 to 1, of classes, or of several labels; loss: the mean; seconds: that it took; mae, rmse: of float targets; f1: of several labels. What there is not is NaN."""
+    """A model's results on a data set. confusion: (C,C) int64, a row per true class and a column per predicted one, None for float targets;
+    accuracy: from 0 to 1, for classes or multiple labels; loss: the mean; seconds: duration; mae, rmse: for float targets; f1: for multiple labels. NaN if absent."""
 
     samples: int
     correct: int
@@ -293,6 +293,6 @@ def evaluate(
     model: Model, data: Any, *, batch: int = 0, calculator: str = "cpu", threads: int = 0, device: int = 0, math: str = "fp32",
     views: str = "one"
 ) -> Evaluation:
-    """Accuracy, loss and confusion, an Evaluation, over a Dataset or a pair of arrays, samples (N,...) and labels (N). batch: samples of a
-    pass; 0: chosen. views: "flip" and "shift" average over views of each picture."""
+    """Accuracy, loss and confusion, an Evaluation, over a Dataset or a pair of arrays, samples (N,...) and labels (N). batch: samples per
+    pass; 0: automatic. views: "flip" and "shift" average over views of each image."""
     return Evaluation(*_sdlf._evaluate(model, _as_dataset(data), calculator, threads, device, math, batch, views))

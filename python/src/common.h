@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What all parts of the binding share: errors, shapes, element types, arrays. */
+/* Declarations shared by all parts of the binding: errors, shapes, element types, arrays. */
 #ifndef SDLF_PYTHON_COMMON_H
 #define SDLF_PYTHON_COMMON_H
 
@@ -25,7 +25,7 @@
 
 namespace nb = nanobind;
 
-/* A status that is not SDLF_OK, with the library's message; Python sees the exception class of that status. */
+/* A status other than SDLF_OK, with the library's message; Python sees the exception class of that status. */
 struct status_error : std::runtime_error {
     explicit status_error(sdlf_status status);
     status_error(sdlf_status status, const std::string &message) : std::runtime_error(message), status(status)
@@ -41,17 +41,17 @@ inline void check(sdlf_status status)
 
 /* ---- arrays ---- */
 
-/* Row-major, in host memory; another array is copied into one. */
+/* Row-major, in host memory; other arrays are copied. */
 using host_array = nb::ndarray<nb::ro, nb::c_contig, nb::device::cpu>;
 /* Row-major, in any memory. */
 using any_array = nb::ndarray<nb::ro, nb::c_contig>;
 
-/* Where it lies, as a calculator's `space` has it: "host", "cuda:0", else "a device" that no calculator computes on. */
+/* The memory space of an array, in the form of a calculator's `space`: "host", "cuda:0", or "a device" for an unsupported one. */
 std::string space_of(const any_array &array);
 
-/* `what` names the array in messages. Throws a TypeError for what is no array, or lies on a device. */
+/* `what` names the array in messages. Throws a TypeError if the object is not an array or is on a device. */
 host_array to_host_array(nb::handle object, const std::string &what);
-std::string class_of(nb::handle object); /* the name of its class, for messages */
+std::string class_of(nb::handle object); /* the class name, for messages */
 sdlf_dtype dtype_of(const any_array &array, const std::string &what);
 sdlf_shape shape_of(const any_array &array, const std::string &what);
 inline sdlf_dtype dtype_of(const host_array &array, const std::string &what)
@@ -65,23 +65,23 @@ inline sdlf_shape shape_of(const host_array &array, const std::string &what)
 sdlf_shape to_shape(nb::handle dimensions, const std::string &what);
 nb::tuple from_shape(const sdlf_shape &shape);
 
-/* Does a value of `from` become one of `to` without changing its kind (float to float, integer to integer)? */
+/* True if `from` converts to `to` without changing its kind (float to float, integer to integer). */
 bool converts(sdlf_dtype to, sdlf_dtype from);
 
-/* A new NumPy array, and where its elements are. */
+/* A new NumPy array and a pointer to its elements. */
 struct new_array {
     nb::object object;
     void *data;
 };
 new_array make_array(sdlf_dtype dtype, const sdlf_shape &shape, const int64_t *stride = nullptr);
 
-/* An object with DLPack over memory of CUDA's device "cuda:N", which lives as long as `owner`. */
+/* A DLPack object over memory of the CUDA device "cuda:N"; it keeps `owner` alive. */
 nb::object view_device(const sdlf_tensor &tensor, const char *space, nb::handle owner);
 
-/* A NumPy array over memory that lives as long as `owner`. */
+/* A NumPy array over the tensor's memory; it keeps `owner` alive. */
 nb::object view_array(const sdlf_tensor &tensor, nb::handle owner, bool writable);
 
-/* ---- options: structs that a table of fields describes ---- */
+/* ---- options: structs described by a table of fields ---- */
 
 template <class T> T value_of(nb::handle word, const std::string &what, const char *expected)
 {
@@ -95,16 +95,16 @@ template <class T> T value_of(nb::handle word, const std::string &what, const ch
     return value;
 }
 
-/* One integer for both, or two: vertical, horizontal. */
+/* Accepts one integer for both directions, or two: vertical, horizontal. */
 std::pair<int, int> pair_of(nb::handle word, const std::string &what);
 
 sdlf_math math_of(const std::string &name);
 
-/* Puts each keyword into the struct; `type` names it in messages ("conv2d"). Throws a TypeError for a keyword that no field has, and a
- * ValueError for a choice that there is not. */
+/* Writes each keyword to its field of the struct; `type` names the struct in messages ("conv2d"). Throws a TypeError for an unknown
+ * keyword and a ValueError for an unknown choice. */
 void fill_options(const sdlf_field *fields, void *options, const nb::dict &words, const char *type);
 
-/* ---- objects that several classes refer to ---- */
+/* ---- objects shared by several classes ---- */
 
 struct model_handle {
     explicit model_handle(sdlf_model *model) : model(model)
@@ -116,10 +116,10 @@ struct model_handle {
     }
     model_handle(const model_handle &) = delete;
     sdlf_model *model;
-    std::recursive_mutex mutex; /* held while the model is changed or used; waited for without Python's lock alone */
-    std::atomic<int> views{0};  /* arrays over values of its parameters */
-    std::atomic<int> plans{0};  /* of it, trainers too */
-    std::atomic<uint64_t> version{0}; /* of the values, as far as Python has changed them */
+    std::recursive_mutex mutex; /* held while the model is changed or used; never waited for while holding the GIL */
+    std::atomic<int> views{0};  /* arrays over the parameters' memory */
+    std::atomic<int> plans{0};  /* of the model, including trainers */
+    std::atomic<uint64_t> version{0}; /* of the values; counts the changes made from Python */
 };
 
 struct calculator_handle {
@@ -132,18 +132,18 @@ struct calculator_handle {
     }
     calculator_handle(const calculator_handle &) = delete;
     sdlf_calculator *calculator;
-    std::mutex mutex; /* of one that is not on the host, whose work is for one thread at a time */
+    std::mutex mutex; /* for device calculators only, which one thread at a time may use */
 };
 
-/* Holds the calculators (the second may be NULL) that are not on the host. Locks are taken in this order: a plan's, calculators', the
- * model's; none is waited for with Python's lock. */
+/* Locks those of the calculators (the second may be NULL) that are not on the host. The lock order is: plan, calculators, model. No lock
+ * is waited for while holding the GIL. */
 struct device_lock {
     device_lock(const std::shared_ptr<calculator_handle> &a, const std::shared_ptr<calculator_handle> &b);
     std::unique_lock<std::mutex> first, second;
 };
 
-/* Has this thread Python's lock? The stable interface has no PyGILState_Check; where it is used, from 3.12 on, the current thread state is
- * each thread's own. */
+/* True if this thread holds the GIL. The stable ABI lacks PyGILState_Check; it is used from 3.12 on, where the current thread state is
+ * thread-local. */
 inline bool has_python_lock()
 {
 #ifdef Py_LIMITED_API
@@ -153,7 +153,7 @@ inline bool has_python_lock()
 #endif
 }
 
-/* Call without Python's lock, one thread at a time. */
+/* Call without the GIL, one thread at a time. */
 template <class mutex, class function> auto alone(mutex &lock, function &&call)
 {
     nb::gil_scoped_release released;
@@ -163,15 +163,15 @@ template <class mutex, class function> auto alone(mutex &lock, function &&call)
 
 struct plan_object;
 
-/* A model as Python has it: with plans for the batches that it was last run with. */
+/* The Python model object: a model with cached plans for the batch sizes that it was last run with. */
 struct model_object {
     explicit model_object(sdlf_model *model) : handle(std::make_shared<model_handle>(model))
     {
     }
     std::shared_ptr<model_handle> handle;
     std::mutex cache_mutex;
-    std::vector<std::shared_ptr<plan_object>> cache; /* the last used one last */
-    std::shared_ptr<calculator_handle> calculator;   /* of run; NULL: none was needed yet */
+    std::vector<std::shared_ptr<plan_object>> cache; /* most recently used last */
+    std::shared_ptr<calculator_handle> calculator;   /* used by run; NULL: not opened yet */
     void forget_plans();
     sdlf_model *get() const
     {
@@ -181,7 +181,7 @@ struct model_object {
 
 /* One output of one layer. */
 struct node_object {
-    nb::object model; /* Python's */
+    nb::object model; /* Python object */
     std::shared_ptr<model_handle> handle;
     sdlf_node node;
     sdlf_model *get() const
@@ -192,24 +192,24 @@ struct node_object {
 
 std::vector<std::string> input_names(const sdlf_model *model);
 
-/* Throws where there are plans of it, beside those that it keeps itself; these are forgotten. */
+/* Throws if the model has plans other than its cached ones; the cached plans are dropped. */
 void require_no_plans(model_object &m, const char *action);
 
-/* Throws where arrays over its parameters are in use, which `action` would free. */
+/* Throws if arrays over the parameters are in use, because `action` would free their memory. */
 void require_no_views(const model_object &m, const char *action);
 
 /* Model.run and Model.use: run.cpp. */
 nb::object run_model(model_object &m, nb::args positional, nb::kwargs named);
 void use_calculator(model_object &m, const std::string &calculator, int threads, int device, const std::string &math);
 
-/* One that is open already is used again. */
+/* Opens a calculator, or returns the one that is already open. */
 std::shared_ptr<calculator_handle> open_calculator(const std::string &name, int threads, int device,
                                                    const std::string &math);
 sdlf_optimizer to_optimizer(nb::handle object);
 sdlf_schedule to_schedule(nb::handle object);
 sdlf_loss to_loss(const std::string &name);
 
-/* (means, deviations), one of all or one of each channel. */
+/* Parses (means, deviations): one for all channels, or one per channel. */
 void read_normalization(nb::handle object, float &mean, float &scale, sdlf_channel_normalization &channels);
 
 void bind_errors();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Dataset: opened from files, or around arrays; dataset_function.cpp: around a function. */
+/* Dataset, opened from files or wrapping arrays; dataset_function.cpp wraps functions. */
 #include "dataset_object.h"
 
 #include <algorithm>
@@ -46,7 +46,7 @@ std::pair<int64_t, int64_t> range_of(const std::vector<int64_t> &labels)
     return range;
 }
 
-/* How many classes there are, 0: not said; and their names, if these are what was said. */
+/* The number of classes (0: not given), and their names, if names were given. */
 std::pair<int, std::vector<std::string>> read_classes(nb::handle classes)
 {
     const char *expected = "how many, or their names";
@@ -66,7 +66,7 @@ void name_classes(dataset_object &made, const std::vector<std::string> &names)
     if (!names.empty()) made.own.class_names = made.name_pointers.data();
 }
 
-/* Float targets: a row of numbers for each sample. */
+/* Float targets: one row of numbers per sample. */
 void take_targets(dataset_object &made, sdlf_shape shape, sdlf_dtype type, int count,
                   const std::vector<std::string> &names)
 {
@@ -153,7 +153,7 @@ std::shared_ptr<dataset_object> dataset_of_arrays(nb::handle samples, nb::handle
 nb::list unread_files(const dataset_object &d)
 {
     nb::list messages;
-    for (int64_t i = 0; i < d.get()->unread; i++) { // names of files may be in any encoding
+    for (int64_t i = 0; i < d.get()->unread; i++) { // file names may be in any encoding
         const char *text = d.get()->unread_files[i];
         messages.append(nb::steal(PyUnicode_DecodeUTF8(text, Py_ssize_t(std::strlen(text)), "replace")));
     }
@@ -168,7 +168,7 @@ nb::list class_names(const dataset_object &d)
     return names;
 }
 
-/* A function may hold what holds its data set: Python's collector of cycles has to see it. */
+/* A function may refer back to its data set: Python's cycle collector must see it. */
 int traverse(PyObject *self, visitproc visit, void *arg)
 {
     Py_VISIT(Py_TYPE(self));
@@ -177,7 +177,7 @@ int traverse(PyObject *self, visitproc visit, void *arg)
     return 0;
 }
 
-/* What a library's thread might call meanwhile is replaced, not taken away. */
+/* A library thread may still call the function, so it is replaced, not removed. */
 int clear(PyObject *self)
 {
     nb::inst_ptr<dataset_object>(self)->function.call = nb::none();

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Data sets whose samples a function of Python's makes, when a loader wants them. */
+/* Data sets whose samples are produced by a Python function, on a loader's demand. */
 #include "dataset_object.h"
 
 #include <condition_variable>
@@ -10,19 +10,19 @@
 namespace
 {
 
-/* Threads that hold Python's lock, or wait for it, when Python ends are ended by force, which C++ does not live through. So calls are counted;
- * Python waits for those that have begun, before it ends, and none begins then. */
+/* When Python exits, it kills threads that hold the GIL or wait for it, which C++ code cannot survive. Calls are therefore counted: at
+ * exit, Python waits for those that have begun, and no new one may begin. */
 struct gate {
     std::mutex mutex;
     std::condition_variable changed;
     int inside = 0;
     bool closed = false;
-    pid_t process = getpid(); /* a fork has none of the threads */
+    pid_t process = getpid(); /* a forked child has none of the threads */
 };
 
 gate &calls()
 {
-    static gate *const one = new gate; /* for longer than any thread */
+    static gate *const one = new gate; /* never freed: outlives every thread */
     return *one;
 }
 
@@ -51,7 +51,7 @@ void close_calls()
     g.changed.wait(locked, [&] { return g.inside == 0 || g.process != getpid(); });
 }
 
-/* The array that the function has returned, into the batch. */
+/* Copies the array returned by the function into the batch. */
 void take_sample(const sample_function &f, nb::handle returned, int64_t index, void *to)
 {
     std::string what = "sample " + std::to_string(index);
@@ -67,7 +67,7 @@ void take_sample(const sample_function &f, nb::handle returned, int64_t index, v
     sdlf_convert(f.dtype, to, dtype, array.data(), sdlf_shape_count(shape));
 }
 
-/* With Python's lock. Nothing may be thrown through the library: what the function raises is kept for check_read. */
+/* Call with the GIL. No exception may pass through the library: what the function raises is kept for check_read. */
 sdlf_status call(sample_function &f, int64_t index, void *to)
 {
     nb::gil_scoped_acquire held;
@@ -84,7 +84,7 @@ sdlf_status call(sample_function &f, int64_t index, void *to)
     }
 }
 
-/* On a thread of a loader's. */
+/* Called on a loader's thread. */
 sdlf_status read_sample(void *context, int64_t index, void *to)
 {
     if (!enter()) return sdlf_fail(SDLF_ERROR_INTERRUPTED, "Python is ending");

@@ -5,7 +5,7 @@ status_error::status_error(sdlf_status status) : std::runtime_error(sdlf_error_m
 {
 }
 
-/* Of sdlf/errors.py. */
+/* The exception class in sdlf/errors.py. */
 static const char *class_name(sdlf_status status)
 {
     switch (status) {

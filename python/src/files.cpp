@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Model: files that it is made of and written to. */
+/* Model: reading from and writing to files. */
 #include "common.h"
 
 #include <cstdlib>
@@ -7,7 +7,7 @@
 namespace
 {
 
-/* What a constructor of the library made; its failure is the caller's exception. */
+/* Wraps the result of a library constructor; throws if it fails. */
 template <class function> std::unique_ptr<model_object> made_by(function &&make)
 {
     sdlf_model *model = nullptr;
@@ -27,7 +27,7 @@ std::unique_ptr<model_object> from_onnx(const std::string &path, int64_t batch, 
     std::vector<host_array> arrays;
     std::vector<sdlf_onnx_dimension> sizes;
     std::vector<sdlf_onnx_known> values;
-    names.reserve(dimensions.size() + known.size()); /* which keeps their addresses */
+    names.reserve(dimensions.size() + known.size()); /* so that their addresses stay valid */
     for (auto [key, value] : dimensions) {
         names.push_back(nb::cast<std::string>(key));
         sizes.push_back({names.back().c_str(), nb::cast<int64_t>(value)});

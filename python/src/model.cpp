@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Model, Node: building and looking. */
+/* Model, Node: building and inspecting. */
 #include "common.h"
 
 #include <cstring>
@@ -181,7 +181,7 @@ std::string node_name(const node_object &node)
     return sdlf_model_layer(node.get(), node.node.layer)->name;
 }
 
-/* A node that its own model refers to would keep both for ever. */
+/* Without this, a node that its own model refers to would keep both alive forever. */
 int traverse_node(PyObject *self, visitproc visit, void *arg)
 {
     Py_VISIT(Py_TYPE(self));

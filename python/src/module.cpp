@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The extension module sdlf._sdlf: the C library's objects as Python's. The package around it (python/sdlf) has what is pleasant to use. */
+/* The extension module sdlf._sdlf: the C library's objects as Python objects. The package python/sdlf adds the convenient interface. */
 #include "common.h"
 
 #include <thread>
@@ -20,7 +20,7 @@ static nb::list calculators()
     return all;
 }
 
-/* Can it be opened on that device? `text`: what it runs on, or why not. */
+/* True if the calculator can be opened on that device. `text`: what it runs on, or why it cannot. */
 static bool try_calculator(const sdlf_calculator_class *type, int device, std::string &text)
 {
     sdlf_calculator *calculator = nullptr;
@@ -34,8 +34,8 @@ static bool try_calculator(const sdlf_calculator_class *type, int device, std::s
     return there;
 }
 
-/* Each calculator of the build on each of its devices: (name, is it there, what it runs on or why it is not). Each is opened in a thread
- * of its own, since opening one makes its GPU the thread's device for CUDA. */
+/* Each calculator of the build on each of its devices: (name, usable, what it runs on or why it is not usable). Each is opened in a
+ * separate thread, since opening one makes its GPU the thread's current CUDA device. */
 static nb::list describe_calculators()
 {
     nb::list all;
@@ -54,7 +54,7 @@ static nb::list describe_calculators()
         }
     }
     const char *reason = nullptr, *name;
-    for (int i = 0; (name = sdlf_calculator_left_out(i, &reason)) != nullptr; i++)
+    for (int i = 0; (name = sdlf_calculator_unavailable(i, &reason)) != nullptr; i++)
         all.append(nb::make_tuple(name, false, "not in this build: " + std::string(reason)));
     return all;
 }

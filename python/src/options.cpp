@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What Python says of options, as the library's structs. */
+/* Converting Python options to the library's structs. */
 #include "common.h"
 
 #include <cstdio>
@@ -70,7 +70,7 @@ static void fill_field(const sdlf_field *field, void *options, nb::handle word, 
     }
 }
 
-/* Zero stands for a default in the library's structs: whoever writes it would get something else. */
+/* Zero means the default in the library's structs, so an explicit zero would be silently replaced. */
 static void refuse_zero(const sdlf_field *field, nb::handle word, const std::string &what)
 {
     double number;
@@ -185,7 +185,7 @@ std::shared_ptr<calculator_handle> open_calculator(const std::string &name, int 
                                                    const std::string &math)
 {
     using key = std::tuple<std::string, int, int, std::string>;
-    static std::map<key, std::weak_ptr<calculator_handle>> open; /* guarded by Python's lock */
+    static std::map<key, std::weak_ptr<calculator_handle>> open; /* guarded by the GIL */
     std::weak_ptr<calculator_handle> &known = open[key(name, threads, device, math)];
     if (std::shared_ptr<calculator_handle> found = known.lock()) return found;
     sdlf_calculator_options options = {};

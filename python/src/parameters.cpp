@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Model: its parameters, as arrays over its memory. */
+/* Model: its parameters as arrays over the model's memory. */
 #include "common.h"
 
 void require_no_views(const model_object &m, const char *action)

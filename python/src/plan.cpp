@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Plan: making and looking. */
+/* Plan: creating and inspecting. */
 #include "plan_object.h"
 
 #include <algorithm>
 #include <cstring>
 
-/* A binding of a plan may be read in place by the host. */
+/* True if the host can read the binding in place. */
 static bool is_on_host(const sdlf_binding &binding)
 {
     return sdlf_calculator_is_on_host(binding.calculator);
@@ -24,7 +24,7 @@ std::shared_ptr<plan_object> make_plan(const std::shared_ptr<model_handle> &mode
     made->version = model->version;
     options.forward = forward->calculator;
     options.backward = backward ? backward->calculator : nullptr;
-    model->plans++; /* from now on: made's end counts it off */
+    model->plans++; /* counted down when `made` is destroyed */
     check(made->alone([&] {
         std::lock_guard<std::recursive_mutex> locked(model->mutex);
         return sdlf_plan_create(&made->plan, model->model, &options);
@@ -82,7 +82,7 @@ void backward(plan_object &p)
     check(p.alone([&] { return sdlf_plan_backward(p.plan); }));
 }
 
-/* A copy of what a plan holds, in the layout that it has there. */
+/* A copy of a plan's tensor, in the plan's layout. */
 nb::object copied(plan_object &p, const sdlf_binding &binding)
 {
     const sdlf_tensor &t = binding.tensor;
@@ -122,7 +122,7 @@ nb::object in_place(const std::shared_ptr<plan_object> &p, const std::string &na
         if (one.name != name) continue;
         if (one.binding.calculator == nullptr)
             throw status_error(SDLF_ERROR_ARGUMENT, "nothing depends on input '" + name + "'");
-        if (!is_on_host(one.binding)) { /* who reads there knows nothing of the plan's queue */
+        if (!is_on_host(one.binding)) { /* the reader does not know the plan's queue */
             check(p->alone([&] { return sdlf_plan_synchronize(p->plan); }));
             return view_device(one.binding.tensor, one.binding.calculator->space, nb::cast(p));
         }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A plan, and what it keeps alive. */
+/* A plan and the objects that it keeps alive. */
 #ifndef SDLF_PYTHON_PLAN_OBJECT_H
 #define SDLF_PYTHON_PLAN_OBJECT_H
 
@@ -10,16 +10,16 @@
 /* An input or a result. */
 struct plan_binding {
     std::string name;
-    sdlf_binding binding; /* without a tensor: an input that nothing depends on */
+    sdlf_binding binding; /* without a tensor: an unused input */
 };
 
 struct plan_object {
-    std::shared_ptr<model_handle> model; /* NULL: the plan is somebody else's, and knows the weights */
+    std::shared_ptr<model_handle> model; /* NULL: the plan belongs to another object and has its weights */
     std::shared_ptr<calculator_handle> forward, backward;
     sdlf_plan *plan = nullptr;
     sdlf_mode mode = SDLF_INFER;
     int64_t batch = 0;
-    uint64_t version = 0; /* of the model's values that it has */
+    uint64_t version = 0; /* version of the model's values in the plan */
     std::mutex mutex;     /* held while it runs */
     std::vector<plan_binding> inputs, outputs;
 
@@ -27,7 +27,7 @@ struct plan_object {
     plan_object(const plan_object &) = delete;
     ~plan_object();
 
-    /* Call without Python's lock, alone with this plan and its devices. */
+    /* Call without the GIL, with exclusive use of this plan and its devices. */
     template <class function> auto alone(function &&call)
     {
         nb::gil_scoped_release released;
@@ -36,7 +36,7 @@ struct plan_object {
         return call();
     }
 
-    /* The weights of the model as it is now. */
+    /* Updates the plan to the model's current weights. */
     sdlf_status refresh();
 };
 
@@ -45,7 +45,7 @@ std::shared_ptr<plan_object> make_plan(const std::shared_ptr<model_handle> &mode
                                        std::shared_ptr<calculator_handle> backward);
 
 nb::object run_plan(plan_object &p, nb::args positional, nb::kwargs named);
-/* Write the inputs, do the work, read the results. */
+/* Write the inputs, compute, read the results. */
 nb::object run_with(plan_object &p, const nb::args &positional, const nb::kwargs &named,
                     const std::function<sdlf_status()> &work);
 nb::object step_plan(plan_object &p, float rate, nb::args positional, nb::kwargs named);

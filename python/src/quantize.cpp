@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A network with integers for weights, and for activations, as an ONNX file. */
+/* Writing a network with integer weights and activations as an ONNX file. */
 #include "dataset_object.h"
 
 namespace

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Running and training on arrays: a plan, and a model without making one by hand. */
+/* Running and training on arrays, with an explicit plan or with a model's cached plans. */
 #include "plan_object.h"
 
 #include <algorithm>
@@ -7,22 +7,22 @@
 namespace
 {
 
-/* An array for an input, checked, before anything is computed. */
+/* An array for an input; checked before anything is computed. */
 struct given {
     const plan_binding *input;
     any_array array;
     sdlf_dtype dtype;
-    bool on_device; /* the one that the input lies on */
+    bool on_device; /* on the input's device */
 };
 
-/* An array in the host's memory, or on the device that the input lies on. */
+/* An array in host memory or on the input's device. */
 any_array find_array(const plan_binding &input, nb::handle object, const std::string &what)
 {
     host_array array;
     if (nb::try_cast(object, array)) return any_array(array);
     any_array elsewhere;
     if (!nb::try_cast(object, elsewhere) || elsewhere.device_type() == nb::device::cpu::value)
-        return any_array(to_host_array(object, what)); /* says what it is */
+        return any_array(to_host_array(object, what)); /* throws a message */
     std::string found = space_of(elsewhere), wanted = input.binding.calculator->space;
     if (found != wanted)
         throw nb::type_error((what + " lies on " + found + ", expected memory of the host" +
@@ -34,7 +34,7 @@ any_array find_array(const plan_binding &input, nb::handle object, const std::st
 
 given look(const plan_binding &input, nb::handle object)
 {
-    if (input.binding.calculator == nullptr) return {&input, {}, SDLF_NONE, false}; /* whatever it is */
+    if (input.binding.calculator == nullptr) return {&input, {}, SDLF_NONE, false}; /* any object */
     const sdlf_tensor &wanted = input.binding.tensor;
     const std::string what = "input '" + input.name + "'";
     given g = {&input, find_array(input, object, what), SDLF_NONE, false};
@@ -143,7 +143,7 @@ nb::object step_plan(plan_object &p, float rate, nb::args positional, nb::kwargs
 namespace
 {
 
-/* Of the first of the model's inputs that is given. */
+/* The batch size of the first given input of the model. */
 int64_t batch_of(const model_object &m, const nb::args &positional, const nb::kwargs &named)
 {
     nb::handle first = positional.size() > 0 ? nb::handle(positional[0]) : nb::handle();
@@ -152,13 +152,13 @@ int64_t batch_of(const model_object &m, const nb::args &positional, const nb::kw
             if (!first.is_valid() && named.contains(name.c_str())) first = named[name.c_str()];
     if (!first.is_valid()) throw nb::type_error("an input is missing: the batch is axis 0 of the first that is given");
     nb::ndarray<nb::ro> array;
-    if (!nb::try_cast(first, array)) to_host_array(first, "the first input"); /* says what it is */
+    if (!nb::try_cast(first, array)) to_host_array(first, "the first input"); /* throws a message */
     if (array.ndim() == 0 || array.shape(0) == 0)
         throw status_error(SDLF_ERROR_SHAPE, "the first input has no samples: axis 0 is the batch");
     return static_cast<int64_t>(array.shape(0));
 }
 
-/* Plans stay for the batches that were used last. */
+/* Keeps the plans of the most recently used batch sizes. */
 std::shared_ptr<plan_object> cached_plan(model_object &m, int64_t batch,
                                          const std::shared_ptr<calculator_handle> &calculator)
 {
@@ -189,7 +189,7 @@ std::shared_ptr<plan_object> cached_plan(model_object &m, int64_t batch,
 nb::object run_model(model_object &m, nb::args positional, nb::kwargs named)
 {
     std::shared_ptr<calculator_handle> calculator = m.calculator;
-    if (!calculator) calculator = m.calculator = open_calculator(sdlf_calculator_class_usual()->name, 0, 0, "fp32");
+    if (!calculator) calculator = m.calculator = open_calculator(sdlf_calculator_class_default()->name, 0, 0, "fp32");
     std::shared_ptr<plan_object> plan = cached_plan(m, batch_of(m, positional, named), calculator);
     return run_plan(*plan, positional, named);
 }

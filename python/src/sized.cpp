@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: MIT */
-/* An ONNX file whose sizes are those of the arrays it is run with. */
+/* An ONNX file whose open sizes follow the arrays that it is run with. */
 #include "plan_object.h"
 
-#include <sdlf/sized_plans.h>
+#include <sdlf/plan_cache.h>
 
 namespace
 {
 
 using names = std::vector<std::string>;
 
-/* One thread at a time: the Python class sees to that. */
+/* Not thread-safe: the Python class serialises calls. */
 struct sized_object {
-    plan_object plan; /* without a model; what it holds is the C object's */
-    sdlf_sized_plans *plans = nullptr;
+    plan_object plan; /* without a model; the C object owns its contents */
+    sdlf_plan_cache *plans = nullptr;
 
     sized_object(const std::string &path, const names &inputs, const names &outputs, int keep,
                  const std::string &calculator, int threads, int device, const std::string &math)
     {
         plan.forward = open_calculator(calculator, threads, device, math.c_str());
-        sdlf_sized_plans_options options = {};
+        sdlf_plan_cache_options options = {};
         options.calculator = plan.forward->calculator;
         options.most = keep;
-        check(sdlf_sized_plans_create(&plans, path.c_str(), &options));
+        check(sdlf_plan_cache_create(&plans, path.c_str(), &options));
         for (const std::string &name : inputs) plan.inputs.push_back({name, {}});
         for (const std::string &name : outputs) plan.outputs.push_back({name, {}});
     }
@@ -31,12 +31,12 @@ struct sized_object {
     ~sized_object()
     {
         plan.alone([&] {
-            sdlf_sized_plans_free(plans);
+            sdlf_plan_cache_free(plans);
             return SDLF_OK;
         });
     }
 
-    /* The plan for these arrays, all inputs by name. */
+    /* Select the plan for these arrays; all inputs are given by name. */
     void prepare(const nb::kwargs &named)
     {
         std::vector<sdlf_onnx_shape> shapes;
@@ -46,7 +46,7 @@ struct sized_object {
             shapes.push_back({input.name.c_str(), shape_of(to_host_array(named[input.name.c_str()], what), what)});
         }
         check(plan.alone(
-            [&] { return sdlf_sized_plans_get(plans, shapes.data(), static_cast<int>(shapes.size()), &plan.plan); }));
+            [&] { return sdlf_plan_cache_get(plans, shapes.data(), static_cast<int>(shapes.size()), &plan.plan); }));
         for (plan_binding &input : plan.inputs)
             if (sdlf_plan_input(plan.plan, input.name.c_str(), &input.binding) != SDLF_OK) input.binding = {};
         for (plan_binding &output : plan.outputs)
@@ -70,5 +70,5 @@ void bind_sized(nb::module_ &module)
              nb::arg("path"), nb::arg("inputs"), nb::arg("outputs"), nb::arg("keep"), nb::arg("calculator"),
              nb::arg("threads"), nb::arg("device"), nb::arg("math"))
         .def("run", &sized_object::run, nb::sig("def run(self, *args: typing.Any, **kwargs: typing.Any) -> typing.Any"))
-        .def_prop_ro("made", [](const sized_object &s) { return sdlf_sized_plans_made(s.plans); });
+        .def_prop_ro("made", [](const sized_object &s) { return sdlf_plan_cache_made(s.plans); });
 }

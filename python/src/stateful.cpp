@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Models that are run step after step: <sdlf/stateful.h>. */
+/* Models that are run step by step: <sdlf/stateful.h>. */
 #include "plan_object.h"
 
 #include <algorithm>
@@ -12,7 +12,7 @@ namespace
 using names = std::vector<std::string>;
 using pairs = std::vector<std::pair<std::string, std::string>>;
 
-/* Of an ONNX file. */
+/* The names in an ONNX file. */
 std::pair<names, names> input_and_output_names(const std::string &path)
 {
     sdlf_onnx_report *report = nullptr;
@@ -27,9 +27,9 @@ std::pair<names, names> input_and_output_names(const std::string &path)
     return found;
 }
 
-/* One thread at a time: the Python class sees to that. */
+/* Not thread-safe: the Python class serialises calls. */
 struct stateful_object {
-    plan_object plan; /* without a model; what it holds is the C object's */
+    plan_object plan; /* without a model; the C object owns its contents */
     sdlf_stateful *stateful = nullptr;
 
     stateful_object(const std::string &path, const pairs &states, const names &inputs, const names &outputs,
@@ -63,7 +63,7 @@ struct stateful_object {
         });
     }
 
-    /* Bind what a step reads and gives, in its sizes. */
+    /* Bind the inputs and outputs of a step, with their current sizes. */
     void prepare()
     {
         check(plan.alone([&] { return sdlf_stateful_prepare(stateful, &plan.plan); }));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Trainer, and evaluation. */
+/* Trainer and evaluation. */
 #include "dataset_object.h"
 
 #include <cstring>
@@ -11,8 +11,8 @@ namespace
 struct trainer_object {
     std::shared_ptr<model_handle> model;
     std::shared_ptr<dataset_object> train, test;
-    nb::object callback; /* while it runs: one that is kept could hold us, which Python's collector does not see */
-    std::exception_ptr raised; /* by the callback, or Ctrl-C */
+    nb::object callback;       /* only during run: a kept one could refer back to us, unseen by the cycle collector */
+    std::exception_ptr raised; /* by the callback or Ctrl-C */
     sdlf_trainer *trainer = nullptr;
     std::mutex mutex;
     trainer_object() = default;
@@ -20,7 +20,7 @@ struct trainer_object {
     ~trainer_object()
     {
         if (trainer == nullptr) return;
-        std::optional<nb::gil_scoped_release> released; /* this may happen with Python's lock or without */
+        std::optional<nb::gil_scoped_release> released; /* may be called with or without the GIL */
         if (has_python_lock()) released.emplace();
         std::lock_guard<std::recursive_mutex> locked(model->mutex);
         sdlf_trainer_free(trainer);
@@ -54,8 +54,8 @@ nb::dict to_dict(const sdlf_progress *p)
     return d;
 }
 
-/* On the thread that trains, which has not Python's lock. What Python raises stops the training, and is raised where it
- * was begun. */
+/* Called on the training thread, without the GIL. An exception stops the training and is rethrown by the call that
+ * started it. */
 void tell(const sdlf_progress *progress, void *user)
 {
     trainer_object &t = *static_cast<trainer_object *>(user);
@@ -64,7 +64,7 @@ void tell(const sdlf_progress *progress, void *user)
     try {
         if (PyErr_CheckSignals() != 0) throw nb::python_error();
         if (!t.callback.is_none() && nb::cast<bool>(t.callback(to_dict(progress)))) sdlf_trainer_stop(t.trainer);
-    } catch (...) { /* nothing may be thrown through the library */
+    } catch (...) { /* no exception may pass through the library */
         t.raised = std::current_exception();
         sdlf_trainer_stop(t.trainer);
     }
@@ -200,7 +200,7 @@ std::shared_ptr<trainer_object> create(model_object &m, const std::shared_ptr<da
     return made;
 }
 
-/* True: it came to its end; false: it was asked to stop. */
+/* True: training finished; false: it was asked to stop. */
 bool run(trainer_object &t, nb::object callback)
 {
     std::unique_lock<std::mutex> locked(t.mutex, std::try_to_lock);
@@ -276,7 +276,7 @@ nb::tuple evaluate(model_object &m, const std::shared_ptr<dataset_object> &data,
     return result;
 }
 
-/* Data sets may hold functions of Python's: its collector of cycles has to see them. */
+/* Data sets may hold Python functions: the cycle collector must see them. */
 int traverse(PyObject *self, visitproc visit, void *arg)
 {
     Py_VISIT(Py_TYPE(self));

@@ -148,8 +148,8 @@ static void weights(void)
     const char *good = test_path("weights.safetensors");
     SDLF(0, "train", SMALL, "--epochs", "1", "--out", good);
     CHECK_REFUSED(1, "none.safetensors", "eval", "--weights", test_path("none.safetensors"), CALCULATOR);
-    CHECK_REFUSED(2, "leaves no dimension open", "run", good, "--dim", "x=3", CALCULATOR);
-    CHECK_REFUSED(2, "leaves no dimension open", "bench", good, "--dim", "x=3", CALCULATOR);
+    CHECK_REFUSED(2, "leaves only the batch open", "run", good, "--dim", "x=3", CALCULATOR);
+    CHECK_REFUSED(2, "leaves only the batch open", "bench", good, "--dim", "x=3", CALCULATOR);
     CHECK_REFUSED(1, "text.safetensors", "eval", "--weights", file_with("text.safetensors", "hello, I am no weights"),
                   CALCULATOR);
     CHECK_REFUSED(1, "empty.safetensors", "eval", "--weights", file_with("empty.safetensors", ""), CALCULATOR);
@@ -159,7 +159,7 @@ static void weights(void)
     CHECK_REFUSED(1, "weights.safetensors", "train", "--resume", good, CALCULATOR);
     SDLF(0, "train", SMALL, "--epochs", "1", "--out", good);
     spoil(good);
-    CHECK_REFUSED(1, "gives outputs that are no numbers", "eval", "--weights", good, "--data", "digits:60", CALCULATOR);
+    CHECK_REFUSED(1, "outputs that are not numbers", "eval", "--weights", good, "--data", "digits:60", CALCULATOR);
     flip(good, 7, 0x40); /* a header of 4 EB */
     CHECK_REFUSED(1, "weights.safetensors", "eval", "--weights", good, CALCULATOR);
 }
@@ -195,7 +195,7 @@ static void outputs(void)
 {
     CHECK_REFUSED(1, "the folder /nowhere is not there", "train", SMALL, "--out", "/nowhere/x.safetensors");
     CHECK_REFUSED(1, "expected the name of a file, found a folder", "train", SMALL, "--out", test_path(""));
-    CHECK_REFUSED(1, "takes no new file", "train", SMALL, "--out", "/proc/x.safetensors");
+    CHECK_REFUSED(1, "cannot create a file in its folder", "train", SMALL, "--out", "/proc/x.safetensors");
     CHECK_REFUSED(1, "the log /nowhere/log cannot be written", "train", SMALL, "--no-save", "--log", "/nowhere/log");
 }
 

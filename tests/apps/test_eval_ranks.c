@@ -108,9 +108,9 @@ static void refused(void)
     CHECK(shell("%s --data digits:60 : -n 1 %s eval --communicator mpi --weights eval_ranks.safetensors --data "
                 "digits:80",
                 own, program_path) != 0);
-    SAYS("rank 1 has another number of samples or other weights than rank 0");
+    SAYS("rank 1 differs from rank 0 in its number of samples or weights");
     CHECK(shell("%s eval --weights eval_ranks.safetensors --communicator-timeout 3", program_path) != 0);
-    SAYS("--communicator-timeout is about ranks");
+    SAYS("--communicator-timeout needs --communicator");
 }
 
 int main(void)

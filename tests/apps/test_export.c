@@ -74,10 +74,10 @@ static void says_what_is_wrong(void)
 {
     CHECK_SAYS(SDLF(2, "export", weights), "--out FILE is missing");
     CHECK_SAYS(SDLF(2, "export", "-o", test_path("x.onnx")), "weights are missing");
-    CHECK_SAYS(SDLF(2, "export", "--c", weights, "-o", test_path("x.onnx")), "a name for ONNX, and --c asks for C");
-    CHECK_SAYS(SDLF(2, "export", weights, "-o", weights), "safetensors files are what is exported");
-    CHECK_SAYS(SDLF(2, "export", weights, "-o", "-", "--json"), "standard output takes one of the two");
-    CHECK_SAYS(SDLF(2, "export", weights, "-o", "-", "--external-data"), "a second file lies beside a regular one");
+    CHECK_SAYS(SDLF(2, "export", "--c", weights, "-o", test_path("x.onnx")), "names an ONNX file, but --c asks for C");
+    CHECK_SAYS(SDLF(2, "export", weights, "-o", weights), "a safetensors file is the input");
+    CHECK_SAYS(SDLF(2, "export", weights, "-o", "-", "--json"), "only one of the two can go to standard output");
+    CHECK_SAYS(SDLF(2, "export", weights, "-o", "-", "--external-data"), "--external-data needs a regular file");
     CHECK_SAYS(SDLF(1, "export", weights, "-o", test_path("none/x.onnx")), "is not there");
     CHECK_SAYS(SDLF(2, "export", "--c", weights, "-o", test_path("x.c"), "--opset", "18"), "--opset is for ONNX");
     CHECK_SAYS(SDLF(2, "export", weights, "-o", test_path("x.onnx"), "--name", "x"), "--name is for C: -o FILE.c");

@@ -100,7 +100,7 @@ static void options_that_could_do_nothing(void)
                 "--quiet");
     CHECK_FIRST(2, "--confusion and --no-test contradict each other", "train", SMALL, "--no-save", "--confusion",
                 "--no-test");
-    CHECK_FIRST(2, "--log-steps is about a log, and needs --log", "train", SMALL, "--no-save", "--log-steps", "4");
+    CHECK_FIRST(2, "--log-steps needs --log", "train", SMALL, "--no-save", "--log-steps", "4");
     CHECK_FIRST(2, "--device-data 4: the reference calculator has no device", "train", SMALL, "--no-save",
                 "--device-data", "4");
     CHECK_FIRST(2, "--device 3: the reference calculator has no devices", "parity", "--device", "3", "--b",
@@ -111,9 +111,9 @@ static void options_that_could_do_nothing(void)
                 "--momentum", "0.5");
     CHECK_FIRST(2, "--steps and --mode infer contradict each other", "bench", "--net", "mlp", "--mode", "infer",
                 "--steps", "4");
-    CHECK_FIRST(2, "--own-activations is about the backward pass, and --mode infer has none", "parity", "--net", "mlp",
+    CHECK_FIRST(2, "--own-activations is for the backward pass, but --mode infer has none", "parity", "--net", "mlp",
                 "--mode", "infer", "--own-activations");
-    CHECK_FIRST(2, "--own-activations is about the backward pass, and float64", "parity", "--net", "mlp", "--dtype",
+    CHECK_FIRST(2, "--own-activations is for the backward pass, but float64", "parity", "--net", "mlp", "--dtype",
                 "float64", "--own-activations");
     CHECK_FIRST(2, "--draw and --json contradict each other", "predict", "--weights", "/none", "--draw", "--json", "x");
     static const char *const of_pictures[][2] = {{"--fit", "crop"},     {"--crop", "0.5"},  {"--preprocess", "unit"},
@@ -121,7 +121,7 @@ static void options_that_could_do_nothing(void)
                                                  {"--channels", "bgr"}, {"--invert", "yes"}};
     for (size_t i = 0; i < sizeof of_pictures / sizeof of_pictures[0]; i++) {
         char text[64];
-        snprintf(text, sizeof text, "%s is about pictures, and ", of_pictures[i][0]);
+        snprintf(text, sizeof text, "%s is for pictures, but ", of_pictures[i][0]);
         CHECK_FIRST(2, text, "run", MODEL, "--input", INPUT, of_pictures[i][0], of_pictures[i][1]);
     }
 }
@@ -132,11 +132,11 @@ static void labels_that_are_no_text(void)
         test_skip("this build reads no ONNX files");
         return;
     }
-    CHECK_FIRST(1, "line 1 holds a byte 0", "run", MODEL, "--input", INPUT, "--labels", INPUT);
+    CHECK_FIRST(1, "line 1 has a NUL byte", "run", MODEL, "--input", INPUT, "--labels", INPUT);
     CHECK_FIRST(1, "/dev/zero: expected at most 16777216 bytes, found more", "run", MODEL, "--input", INPUT, "--labels",
                 "/dev/zero");
     test_write_file(test_path("labels"), "one\ntwo\0three\n", 14);
-    CHECK_FIRST(1, "labels: line 2 holds a byte 0", "run", MODEL, "--input", INPUT, "--labels", test_path("labels"));
+    CHECK_FIRST(1, "labels: line 2 has a NUL byte", "run", MODEL, "--input", INPUT, "--labels", test_path("labels"));
 }
 
 /* What is written to a device cannot be gone on from. */

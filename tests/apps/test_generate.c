@@ -106,7 +106,7 @@ static void nonsense_is_refused(void)
     SDLF(0, "train", "--net", small_network(), "--data", "digits:100", "--epochs", "1", "--out", other);
     CHECK_SAYS(SDLF(1, "generate", "--weights", other), "expected the characters that the network knows");
     CHECK_SAYS(SDLF(1, "train", "--net", "char_gpt", "--data", "digits:100", "--no-save"),
-               "takes sequences of tokens, found samples 1x28x28");
+               "expects sequences of tokens, found samples 1x28x28");
 }
 
 /* A network in a file of its own, trained for a moment on the text. */
@@ -181,7 +181,7 @@ static void ties_and_no_numbers(void)
                 SDLF(0, "generate", "--weights", path, "--text", "one", "--tokens", "2", "--temperature", "0")->out,
                 "one\n\n\n");
         } else {
-            CHECK_SAYS(SDLF(1, "generate", "--weights", path), "the scores of character 1 are no finite numbers");
+            CHECK_SAYS(SDLF(1, "generate", "--weights", path), "the scores of character 1 are not finite");
         }
     }
 }
@@ -210,7 +210,7 @@ static void lying_vocabularies_are_refused(void)
     CHECK_SAYS(SDLF(1, "generate", "--weights", altered("\\\"e\\\", \\\"f\\\"", "\\\"e\\\", \\\"e\\\"")),
                "are both 'e'");
     CHECK_SAYS(SDLF(1, "generate", "--weights", altered("\\\"e\\\", \\\"f\\\"", "\\\"ee\\\",\\\"f\\\"")),
-               "'ee', is no character");
+               "'ee', is not a character");
 }
 
 static void what_is_said_of_text(void)
@@ -220,7 +220,7 @@ static void what_is_said_of_text(void)
     CHECK_SAYS(p, "18.4%"); /* of e among all */
     CHECK_SAYS(SDLF(0, "eval", "--weights", weights), "tokens/s");
     CHECK_SAYS(SDLF(2, "train", "--net", "char_gpt", "--data", data, "--augment-flip", "--no-save"),
-               "--augment-flip changes pictures, and samples of text");
+               "--augment-flip changes pictures, but samples of text");
     CHECK_SAYS(SDLF(2, "generate", "--weights", weights, "--text", "one \xc3\xa9te"), "the character '\xc3\xa9'");
 }
 

@@ -98,7 +98,7 @@ static int kill_until_it_ends(const paths *at, uint32_t expected)
         killed += p.signal == SIGKILL;
         /* only the first run can be killed before there is a log */
         int epochs = resumes || access(at->log, F_OK) == 0 ? logged_epochs(at->log) : 0;
-        if (strstr(p.err, "has had its 60 epochs") != NULL) break; /* it was killed at the very end */
+        if (strstr(p.err, "has done its 60 epochs") != NULL) break; /* it was killed at the very end */
         if (!CHECK(p.signal == SIGKILL || p.code == 0)) return printf("%s", p.err);
         if (p.code == 0) CHECK_EQUAL(epochs, 60);
     }

@@ -49,9 +49,9 @@ static void networks_of_any_form(void)
     save_as_onnx(m, one);
 #define PREDICT(model) "predict", "--weights", model, SDLF_PICTURE
     CHECK_SAYS(SDLF(1, PREDICT(nothing)), "has 0 inputs");
-    CHECK_SAYS(SDLF(1, PREDICT(scalar)), "gives float32 scalar, and classes were expected");
-    CHECK_SAYS(SDLF(1, PREDICT(four)), "4x1x28x28, and one picture of float32 was expected");
-    CHECK_SAYS(SDLF(1, PREDICT(index)), "gives int64 1x1, and classes were expected");
+    CHECK_SAYS(SDLF(1, PREDICT(scalar)), "outputs float32 scalar, expected classes");
+    CHECK_SAYS(SDLF(1, PREDICT(four)), "4x1x28x28, expected one picture of float32");
+    CHECK_SAYS(SDLF(1, PREDICT(index)), "outputs int64 1x1, expected classes");
     CHECK_SAYS(SDLF(1, "eval", "--data", "digits:60", "--weights", nothing), "has no input");
     CHECK_SAYS(SDLF(1, "eval", "--data", "digits:60", "--weights", scalar), "takes samples of scalar");
     CHECK_SAYS(SDLF(1, "train", "--no-save", "--data", "digits:60", "--net", scalar), "network 'scalar'");

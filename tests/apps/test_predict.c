@@ -253,13 +253,13 @@ static void rows_of_arrays_and_tables(void)
     snprintf(line, sizeof line, "%.511s  9   %d  ", array, likeliest(expected[9]));
     CHECK_SAYS(SDLF(0, "predict", "--weights", weights, CALCULATOR, array), line);
     CHECK_SAYS(SDLF(0, "predict", "--weights", weights, CALCULATOR, labelled),
-               "labelled.csv: column '785' is taken for labels, and is ignored: the network takes 784 numbers");
+               "labelled.csv: column '785' is taken for labels, and is ignored: the network expects 784 numbers");
     CHECK_SAYS(SDLF(1, "predict", "--weights", weights, CALCULATOR, "--index", "10", array), "there is no row 10");
-    CHECK_SAYS(SDLF(2, "predict", "--weights", weights, CALCULATOR, "--fit", "crop", array), "--fit is about pictures");
-    CHECK_SAYS(SDLF(2, "predict", "--weights", weights, CALCULATOR, "--draw", single[0], table), "--draw is about");
+    CHECK_SAYS(SDLF(2, "predict", "--weights", weights, CALCULATOR, "--fit", "crop", array), "--fit is for pictures");
+    CHECK_SAYS(SDLF(2, "predict", "--weights", weights, CALCULATOR, "--draw", single[0], table), "--draw is for");
     test_write_file(table, "1,2,3\n", 6);
     CHECK_SAYS(SDLF(1, "predict", "--weights", weights, CALCULATOR, table),
-               "rows.csv: expected samples of 1x28x28, which the network takes, found 3");
+               "rows.csv: expected samples of 1x28x28, which the network expects, found 3");
 }
 
 /* Rows of numbers, by a network that takes no pictures, with the names of classes that its file has. */
@@ -322,8 +322,8 @@ static void targets_of_a_table(void)
     CHECK_SAYS(SDLF(1, "predict", "--weights", path, CALCULATOR, "--label", "none", order),
                "label=none: expected the name");
     CHECK_SAYS(SDLF(1, "predict", "--weights", path, CALCULATOR, "--label", "sum", order),
-               "expected samples of 2, which the network takes, found 4");
-    CHECK_SAYS(SDLF(2, "predict", "--weights", path, CALCULATOR, "--label", "sum", "x.npy"), "--label is about tables");
+               "expected samples of 2, which the network expects, found 4");
+    CHECK_SAYS(SDLF(2, "predict", "--weights", path, CALCULATOR, "--label", "sum", "x.npy"), "--label is for tables");
 }
 
 /* A network that was trained on ImageNet, elsewhere, knows what is in three pictures, but not without having them as it

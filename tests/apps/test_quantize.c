@@ -94,7 +94,7 @@ static void says_what_is_wrong(void)
     CHECK_SAYS(SDLF(2, "quantize", weights, "-o", out, "--block", "32"), "is for --weights-only int4");
     CHECK_SAYS(SDLF(2, "quantize", weights, "-o", out, "--weights-only", "int4", "--per-tensor"), "for each block");
     CHECK_SAYS(SDLF(2, "quantize", weights, "-o", out, "--weights-only", "int8", "--samples", "3"),
-               "leaves as they are");
+               "does not quantise");
     CHECK_SAYS(SDLF(2, "quantize", weights, "-o", out, "--weights-only", "int8", "--strict"), "reads none");
     CHECK_SAYS(SDLF(2, "quantize", weights, "-o", out, "--weights-only", "int4", "--threads", "2"),
                "--threads is for data");

@@ -198,10 +198,10 @@ static void inputs(void)
     CHECK_EQUAL(p->code, 0);
     p = in_a_folder((const char *const[]){"predict", "--weights", "-", CALCULATOR, "-", NULL}, picture);
     CHECK_EQUAL(p->code, 2);
-    CHECK_SAYS(p, "'-' stands for two inputs, and standard input can be read once");
+    CHECK_SAYS(p, "'-' is given for two inputs, but standard input can be read only once");
     p = in_a_folder((const char *const[]){"run", "-", "--input", "image=-", NULL}, weights);
     CHECK_EQUAL(p->code, 2);
-    CHECK_SAYS(p, "'-' stands for two inputs");
+    CHECK_SAYS(p, "'-' is given for two inputs");
 }
 
 /* What goes to standard output is that alone, and goes on from there: an array, a file of C, a model. */
@@ -225,7 +225,7 @@ static void outputs(void)
     CHECK(strstr(p->out, "saved") == NULL);
     p = in_a_folder((const char *const[]){"run", weights, "--input", picture, "--output", "-", "--json", NULL}, NULL);
     CHECK_EQUAL(p->code, 2);
-    CHECK_SAYS(p, "--output - and --json: standard output takes one of the two");
+    CHECK_SAYS(p, "--output - and --json: only one of the two can go to standard output");
     if (!onnx_available()) return;
     SDLF(0, "export", "--net", same, "-o", saved);
     p = in_a_folder((const char *const[]){"run", saved, "--input", "-", NULL}, array); /* an array, by what is in it */

@@ -99,10 +99,10 @@ static void wrong_usage_is_said(void)
     CHECK_WRONG("--weights FILE is missing", "eval");
     CHECK_WRONG("unexpected 'digits'", "train", "digits");
     CHECK_WRONG("there is no benchmark 'netwrok' (did you mean 'network'?)", "bench", "netwrok");
-    CHECK_WRONG("a network stands after --net: sdlf bench --net lenet5", "bench", "lenet5");
-    CHECK_WRONG("a network stands after --net: sdlf bench --net x.json", "bench", "x.json");
-    CHECK_WRONG("--steps is about a plan, and needs --net", "info", "--steps");
-    CHECK_WRONG("--calculator is about a plan, and needs --net", "info", "--json", "--calculator", "cpu");
+    CHECK_WRONG("a network is given with --net: sdlf bench --net lenet5", "bench", "lenet5");
+    CHECK_WRONG("a network is given with --net: sdlf bench --net x.json", "bench", "x.json");
+    CHECK_WRONG("--steps needs --net", "info", "--steps");
+    CHECK_WRONG("--calculator needs --net", "info", "--json", "--calculator", "cpu");
 }
 
 /* Words of other programs. */
@@ -153,13 +153,13 @@ static void aliases_mean_what_there_is(void)
 
 static void options_that_do_not_go_together(void)
 {
-    CHECK_WRONG("--beta1 is an option of adam, adamw, and the optimizer is sgd", "train", "--beta1", "0.9");
-    CHECK_WRONG("--decay-all is about a decay, and needs --weight-decay", "train", "--decay-all");
+    CHECK_WRONG("--beta1 is an option of adam, adamw, but the optimizer is sgd", "train", "--beta1", "0.9");
+    CHECK_WRONG("--decay-all needs --weight-decay", "train", "--decay-all");
     CHECK_WRONG("--gamma has no meaning for --schedule cosine", "train", "--schedule", "cosine", "--gamma", "0.5");
     CHECK_WRONG("there is no network 'simple_cn' and no such file (did you mean 'simple_cnn'?)", "train", "--net",
                 "simple_cn");
     CHECK_WRONG("a safetensors file holds weights", "train", "--net", "x.safetensors");
-    CHECK_WRONG("an ONNX file is trained on with --net", "train", "--resume", "x.onnx");
+    CHECK_WRONG("to train an ONNX file, use --net", "train", "--resume", "x.onnx");
     CHECK_WRONG("--out x and --no-save contradict", "train", "--out", "x", "--no-save");
     CHECK_WRONG("--test-data digits:9 and --no-test contradict", "train", "--test-data", "digits:9", "--no-test");
     CHECK_WRONG("--net mlp cannot be combined with x.onnx", "eval", "--weights", "x.onnx", "--net", "mlp");

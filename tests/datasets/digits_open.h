@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The digits, opened by themselves: for tests of what they hold and of their arguments. */
+/* Opening the data set `digits`, for tests of its contents and arguments. */
 #ifndef SDLF_TESTS_DATASETS_DIGITS_OPEN_H
 #define SDLF_TESTS_DATASETS_DIGITS_OPEN_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Folders of pictures that tests write, as IDX files (which every build reads) with the names of pictures. */
+/* Folders of images for tests, written as IDX files (which every build reads) with file names of images. */
 #ifndef SDLF_TESTS_DATASETS_FOLDER_PICTURES_H
 #define SDLF_TESTS_DATASETS_FOLDER_PICTURES_H
 
@@ -15,7 +15,7 @@
 
 static char root[512];
 
-/* A fresh, empty folder in `root`. */
+/* Create a fresh, empty folder; its path goes to `root`. */
 static inline void begin(void)
 {
     static int made;
@@ -37,7 +37,7 @@ static inline void folder(const char *inside)
     CHECK(mkdir(path_of(inside), 0700) == 0);
 }
 
-/* A picture of one shade. */
+/* Write an image of one shade. */
 static inline void picture(const char *inside, int height, int width, int shade)
 {
     unsigned char *pixels = malloc((size_t)(height * width));
@@ -56,7 +56,7 @@ static inline sdlf_status open_it(sdlf_dataset **data, sdlf_split split, const s
     return sdlf_dataset_open_with(data, specification, split, options);
 }
 
-/* Two classes of so many pictures, whose shades are their numbers; 50 more in the second. */
+/* Write two classes of `count` images each. An image's shade is its index, plus 50 in the second class. */
 static inline void two_classes(int count, int height, int width)
 {
     char name[64];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* IDX files for tests: their bytes, gzip of any bytes, both into files. */
+/* IDX files for tests: building their bytes, compressing bytes with gzip, and writing both to files. */
 #ifndef SDLF_TESTS_DATASETS_IDX_FILES_H
 #define SDLF_TESTS_DATASETS_IDX_FILES_H
 
@@ -20,7 +20,7 @@ static inline unsigned char idx_element(int64_t i)
     return (unsigned char)((uint32_t)i * 2654435761u >> 24);
 }
 
-/* An IDX file of unsigned bytes: `elements`, or idx_element of each index where that is NULL. */
+/* An IDX file of unsigned bytes: `elements`, or idx_element of each index if that is NULL. */
 static inline idx_bytes idx_make(sdlf_shape shape, const unsigned char *elements)
 {
     size_t header = 4 + 4 * (size_t)shape.rank, count = (size_t)sdlf_shape_count(shape);
@@ -52,7 +52,7 @@ static inline idx_bytes idx_gzip(const void *bytes, size_t size)
     return made;
 }
 
-/* The bytes of a, then those of b; both are freed. */
+/* The bytes of a followed by those of b; frees both. */
 static inline idx_bytes idx_join(idx_bytes a, idx_bytes b)
 {
     idx_bytes made = {.data = malloc(a.size + b.size), .size = a.size + b.size};

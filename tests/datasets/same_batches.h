@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A data set whose samples are held against one whose samples are read when they are needed. */
+/* Comparing a data set in memory with one whose samples are read on demand. */
 #ifndef SDLF_TESTS_DATASETS_SAME_BATCHES_H
 #define SDLF_TESTS_DATASETS_SAME_BATCHES_H
 
@@ -7,7 +7,7 @@
 
 enum { BATCH = 7 };
 
-/* Do loaders of both give the same batches, over two epochs? */
+/* Check that loaders of both give the same batches over two epochs. */
 static inline void check_same(const sdlf_dataset *held, const sdlf_dataset *streamed)
 {
     sdlf_loader *loader[2] = {NULL, NULL};

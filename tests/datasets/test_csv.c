@@ -60,7 +60,7 @@ static void numbers_are_classes(void)
     }
     sdlf_dataset_free(data);
     CHECK_FAILS(open_as(&data, ",shape=1x2x3,all", SDLF_SPLIT_TEST), SDLF_ERROR_FORMAT,
-                "shape=1x2x3 takes 6 numbers, and a row has 4");
+                "shape=1x2x3 takes 6 numbers, but a row has 4");
     CHECK_FAILS(open_as(&data, ",shape=4,all", SDLF_SPLIT_TEST), SDLF_ERROR_ARGUMENT, "expected CxHxW");
 }
 
@@ -106,7 +106,7 @@ static void wrong_tables(void)
     refused("1,2,x\n4,nan,y\n", ",all", "line 2, column 2: expected a number, found 'nan'");
     refused("1,2,x\n4,1e99,y\n", ",all", "line 2, column 2: expected a number, found '1e99'");
     refused("1,2,x\n\"4,2,y\n", ",all", "line 2: a quote that is not closed");
-    refused("1,2,x\n\"4\"5,2,y\n", ",all", "line 2: expected ',' or the line's end behind a quote");
+    refused("1,2,x\n\"4\"5,2,y\n", ",all", "line 2: expected ',' or the line's end after a quote");
     refused("1,0.5\n2,0.25\n3,0.75\n4,0.1\n", ",all",
             "column 2 holds 4 different labels in 4 rows; label=COLUMN names another, and float targets need a loss: "
             "--loss mse");

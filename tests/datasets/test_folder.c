@@ -109,8 +109,8 @@ static void pictures_are_cropped_and_scaled(void)
     picture("train/b/small.png", 3, 3, 77);
     sdlf_dataset *data = NULL;
     CHECK_FAILS(open_it(&data, SDLF_SPLIT_TRAIN, NULL), SDLF_ERROR_SHAPE,
-                "train/b/small.png: 3x3 pixels (height x width), others have 30x90; pictures of several sizes need one "
-                "that they are scaled to (--size)");
+                "train/b/small.png: 3x3 pixels (height x width), others have 30x90; pictures of several sizes need a "
+                "common size (--size)");
     const sdlf_dataset_options options = {.channels = 1, .height = 10, .width = 10};
     if (!CHECK_OK(open_it(&data, SDLF_SPLIT_TRAIN, &options))) return;
     CHECK(sdlf_shape_equal(data->samples.shape, sdlf_shape(2, 1, 10, 10)));
@@ -297,7 +297,7 @@ static void links(void)
     if (CHECK_OK(open_it(&data, SDLF_SPLIT_TRAIN, NULL))) CHECK_EQUAL(data->labels.shape.dim[0], 3);
     sdlf_dataset_free(data);
     CHECK(symlink("..", path_of("train/b/up")) == 0);
-    refused(SDLF_ERROR_FORMAT, "a symbolic link leads back to a folder that it lies in");
+    refused(SDLF_ERROR_FORMAT, "a symbolic link leads back to a folder that contains it");
 }
 
 static void options_are_checked(void)
@@ -306,7 +306,7 @@ static void options_are_checked(void)
     two_classes(3, 2, 2);
     CHECK_FAILS(open_it(&data, SDLF_SPLIT_TRAIN, &(sdlf_dataset_options){.height = 3}), SDLF_ERROR_ARGUMENT, "3x0");
     CHECK_FAILS(open_it(&data, SDLF_SPLIT_TRAIN, &(sdlf_dataset_options){.channels = 2}), SDLF_ERROR_ARGUMENT,
-                "1 channel or 3, and 2 are wanted");
+                "1 channel or 3, found 2");
     setenv("SDLF_MEMORY", "1M", 1);
     CHECK_FAILS(open_it(&data, SDLF_SPLIT_TRAIN, &(sdlf_dataset_options){.height = 60000, .width = 60000}),
                 SDLF_ERROR_MEMORY, root);

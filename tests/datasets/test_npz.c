@@ -170,7 +170,7 @@ static void entries_that_lie(void)
               "x.npy: expected a content of checksum");
     refused_x("<f4", "(2, 1)", rows, 8, (zip_lies){.flags = 1}, "x.npy: cannot be read: it is encrypted");
     refused_x("<f4", "(2, 1)", rows, 8, (zip_lies){.method = 12},
-              "x.npy: cannot be read: it is packed otherwise than by deflate");
+              "x.npy: cannot be read: it is compressed with a method other than deflate");
     refused_x("<f4", "(2, 1)", rows, 8, (zip_lies){.size = 4000000000u},
               "its size is more than its bytes can be unpacked to");
     refused_x("<f4", "(2, 1)", rows, 8, (zip_lies){.deflated = true, .size = 137},

@@ -181,7 +181,7 @@ static void what_is_wrong_is_named(void)
         if (split == 1) CHECK(refused > 0);
     }
     CHECK(unlink(path_of("masks/06.pgm")) == 0);
-    CHECK_FAILS(open_masks(&data, SDLF_SPLIT_TRAIN, NULL), SDLF_ERROR_FORMAT, "no mask of its name beside the picture");
+    CHECK_FAILS(open_masks(&data, SDLF_SPLIT_TRAIN, NULL), SDLF_ERROR_FORMAT, "no mask of the same name");
     begin();
     folder("images");
     folder("mask");

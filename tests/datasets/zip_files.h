@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Archives that tests make: entries one behind the other, then the directory. Members of an entry lie as they are
- * told. */
+/* ZIP archives written by tests: the entries one after another, then the directory. The header fields of an entry may
+ * be false. */
 #ifndef SDLF_TESTS_DATASETS_ZIP_FILES_H
 #define SDLF_TESTS_DATASETS_ZIP_FILES_H
 
@@ -20,7 +20,7 @@ typedef struct zip_made {
 
 typedef struct zip_lies {
     bool deflated;
-    unsigned flags, method;    /* 0: as it is */
+    unsigned flags, method;    /* 0: stored */
     uint32_t size, crc_change; /* unpacked size to claim, 0: the true one */
 } zip_lies;
 
@@ -93,7 +93,7 @@ static inline void zip_finish(zip_made *zip)
     zip_put(zip->bytes, &zip->size, 0, 2);
 }
 
-/* A .npy of this type and shape ("(4,)") in `to`, which has room for 128 bytes more than `size`; its size. */
+/* Write a .npy of this type and shape ("(4,)") to `to`, of at least `size` + 128 bytes; returns its size. */
 static inline size_t zip_array(unsigned char *to, const char *type, const char *shape, const void *data, size_t size)
 {
     char text[119];

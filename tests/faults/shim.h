@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What shim.c, shim_stdio.c and shim_cuda.c share. */
+/* Shared by shim.c, shim_stdio.c and shim_cuda.c. */
 #ifndef SDLF_TESTS_FAULTS_SHIM_H
 #define SDLF_TESTS_FAULTS_SHIM_H
 
@@ -8,16 +8,16 @@
 
 typedef struct counter {
     atomic_long calls;
-    long first; /* the call that fails; 0: none does */
+    long first; /* the call that fails; 0: none */
     bool onward;
 } counter;
 
-/* Calls that make something of CUDA's: memory, streams, events, graphs; and all calls of its runtime but those that free. */
+/* CUDA calls that create objects (memory, streams, events, graphs), and all runtime calls except those that free. */
 extern counter device, device_calls;
 
-/* Count one more call; does it fail? */
+/* Count a call; true if it must fail. */
 bool fails(counter *c);
-/* The same of a call on a stream, which fails with EIO and ENOSPC; and that error in errno. */
+/* The same for a call on a stream, which fails with EIO or ENOSPC; sets errno. */
 bool stream_fails(void);
 void set_stream_error(void);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The words that network files are written in. */
+/* The vocabulary of network files. */
 #ifndef SDLF_TESTS_FRAMEWORK_LAYER_WORDS_H
 #define SDLF_TESTS_FRAMEWORK_LAYER_WORDS_H
 
@@ -8,7 +8,7 @@
 
 #include <sdlf/sdlf.h>
 
-/* Is it the name of a layer, of a field of one, or of a choice that it has? */
+/* True for the name of a layer, of one of its fields, or of a choice of a field. */
 static inline bool is_of_a_layer(const char *word)
 {
     const sdlf_layer_class *type;

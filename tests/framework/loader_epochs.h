@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A made-up data set, a loader of it, and all batches of its first epochs to compare with. */
+/* A synthetic data set, a loader of it, and all batches of its first epochs to compare with. */
 #ifndef SDLF_TESTS_LOADER_EPOCHS_H
 #define SDLF_TESTS_LOADER_EPOCHS_H
 
@@ -17,7 +17,7 @@ static unsigned char pixels[SAMPLES * PIXELS];
 static int32_t labels[SAMPLES];
 static char name[] = "made up";
 
-/* Pictures that all differ, on a background of 0. */
+/* Images that all differ, on a background of 0. */
 static inline sdlf_dataset make_dataset(void)
 {
     for (int i = 0; i < SAMPLES; i++) {
@@ -41,7 +41,7 @@ static inline sdlf_loader *make_loader(const sdlf_dataset *dataset, sdlf_loader_
     return loader;
 }
 
-/* Is element `at` of the batch sample `i` as it stands in the data set, normalised? */
+/* True if element `at` of the batch is sample `i` of the data set, normalised. */
 static inline bool holds(const sdlf_batch *batch, int64_t at, int32_t i)
 {
     const float *x = (const float *)batch->samples.data + at * PIXELS;
@@ -52,7 +52,7 @@ static inline bool holds(const sdlf_batch *batch, int64_t at, int32_t i)
     return same;
 }
 
-/* ---- whole batches, kept to be compared bit for bit ---- */
+/* ---- whole batches, kept for bitwise comparison ---- */
 
 enum { BATCH = 10, BATCHES = 11, EPOCHS = 3 };
 
@@ -73,7 +73,7 @@ static inline bool is_kept(const sdlf_batch *batch, const kept *k)
            memcmp(batch->labels.data, k->labels, count * sizeof(int32_t)) == 0;
 }
 
-/* Keep all batches of the first epochs, made one after the other without a thread. */
+/* Keep all batches of the first epochs, loaded sequentially without threads. */
 static inline void make_epochs(const sdlf_dataset *dataset, sdlf_loader_options options)
 {
     options.no_prefetch = true;

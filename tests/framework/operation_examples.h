@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A good operation of each kind, and of each shared fusion, for the tests of the operation classes. */
+/* A valid operation of each kind, and of each shared fusion, for the tests of the operation classes. */
 #ifndef SDLF_TESTS_OPERATION_EXAMPLES_H
 #define SDLF_TESTS_OPERATION_EXAMPLES_H
 
@@ -11,7 +11,7 @@
 
 enum { N = 2, C = 4, H = 6, W = 6, K = 8 };
 
-/* An operand without memory: a check looks at shapes and options alone. */
+/* An operand without memory: checks only look at shapes and options. */
 static inline sdlf_tensor t(sdlf_shape shape)
 {
     return sdlf_tensor_view(SDLF_FLOAT32, shape, NULL);
@@ -98,7 +98,7 @@ static inline sdlf_operation quantised(sdlf_operation_kind kind)
     }
 }
 
-/* ---- a good operation of each kind, every optional operand present ---- */
+/* ---- a valid operation of each kind, with every optional operand ---- */
 
 static inline sdlf_operation convolution(sdlf_operation_kind kind)
 {
@@ -340,7 +340,7 @@ static inline sdlf_operation example(sdlf_operation_kind kind)
     return o;
 }
 
-/* Examples by number: of the kinds, then of the fusions; SDLF_FUSED by itself is the first of these, too. */
+/* Examples by index: first the kinds, then the fusions; SDLF_FUSED itself is also the first of the fusions. */
 enum {
     INVERTED_RESIDUAL = SDLF_OPERATION_COUNT,
     GEMM_BACKWARD_SGD,

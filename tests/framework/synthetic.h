@@ -11,7 +11,7 @@
 
 enum { SYNTHETIC_CLASSES = 3, SYNTHETIC_SIDE = 8 };
 
-/* `count` pictures of 8x8 in three classes: a bright horizontal bar, a vertical one, a diagonal one, with noise. The
+/* `count` images of 8x8 in three classes: a bright horizontal bar, a vertical one, a diagonal one, with noise. The
  * caller releases it with synthetic_release. */
 static inline sdlf_dataset synthetic_dataset(int64_t count, uint64_t seed)
 {
@@ -58,7 +58,7 @@ static inline sdlf_model *synthetic_model(void)
     return model;
 }
 
-/* The fastest calculator there is. */
+/* The fastest available calculator. */
 static inline const char *synthetic_calculator(void)
 {
     for (int index = 0; sdlf_calculator_class_at(index) != NULL; index++)

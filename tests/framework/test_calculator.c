@@ -46,7 +46,7 @@ static void what_is_prepacked_is_declared(void)
 static void the_usual_one_is_on_the_host(void)
 {
     sdlf_calculator *usual = NULL;
-    const sdlf_calculator_class *type = sdlf_calculator_class_usual();
+    const sdlf_calculator_class *type = sdlf_calculator_class_default();
     bool listed = false;
     for (int i = 0; sdlf_calculator_class_at(i) != NULL; i++) listed = listed || sdlf_calculator_class_at(i) == type;
     CHECK(listed);
@@ -64,7 +64,7 @@ static void unknown_names_are_answered_with_the_known(void)
     CHECK(strstr(sdlf_error_message(), "reference"));
     CHECK(calculator == NULL);
     const char *name, *reason;
-    for (int i = 0; (name = sdlf_calculator_left_out(i, &reason)); i++) {
+    for (int i = 0; (name = sdlf_calculator_unavailable(i, &reason)); i++) {
         CHECK_FAILS(sdlf_calculator_open(&calculator, name, NULL), SDLF_ERROR_UNSUPPORTED, reason);
         CHECK(calculator == NULL);
         for (int j = 0; sdlf_calculator_class_at(j); j++) CHECK(strcmp(sdlf_calculator_class_at(j)->name, name) != 0);

@@ -85,7 +85,7 @@ static void few_filters_stay_row_major(void)
                             .out = {sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(1, k, out, out), NULL)},
                             .conv2d = {.window = {{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}, .groups = 1}};
         for (int axis = 0; axis < 2; axis++) o.conv2d.window.stride[axis] = conv[i].stride;
-        CHECK_EQUAL(sdlf_calculator_likes_channels_last(cpu, &o), conv[i].last);
+        CHECK_EQUAL(sdlf_calculator_prefers_channels_last(cpu, &o), conv[i].last);
         CHECK_TEXT(sdlf_calculator_algorithm(cpu, &o), conv[i].row_major);
         if (c > 1) CHECK_EQUAL(sdlf_calculator_prepared(cpu, &o), 0); /* weights prepacked would turn it */
     }

@@ -141,7 +141,7 @@ static void what_is_not_supported_is_refused(void)
     CHECK_EQUAL(sdlf_calculator_workspace(&fake.base, &operation), 0);
     operation.kind = SDLF_OPERATION_COUNT;
     CHECK(!sdlf_calculator_supports(&fake.base, &operation));
-    CHECK_FAILS(sdlf_calculator_run(&fake.base, &operation), SDLF_ERROR_ARGUMENT, "no kind of operation");
+    CHECK_FAILS(sdlf_calculator_run(&fake.base, &operation), SDLF_ERROR_ARGUMENT, "not a kind of operation");
 }
 
 static void memory_of_operands_is_checked(void)

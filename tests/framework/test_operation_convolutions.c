@@ -69,13 +69,13 @@ static void fused_pools(void)
     const sdlf_tensor none = {.dtype = SDLF_NONE};
     sdlf_operation bad = example_at(CONV2D_POOL_BACKWARD);
     bad.out[0] = none;
-    REFUSES(bad, SDLF_ERROR_ARGUMENT, "expected operand 'x' beside 'dw'");
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "expected operand 'x' with 'dw'");
     bad.in[0] = none;
-    REFUSES(bad, SDLF_ERROR_ARGUMENT, "operand 'db' is there, but not 'dw'");
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "operand 'db' is given without 'dw'");
     bad.out[1] = none;
     CHECK_OK(sdlf_operation_check(&bad));
     bad.in[1] = none;
-    REFUSES(bad, SDLF_ERROR_ARGUMENT, "and 'w' beside 'dx'");
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "and 'w' with 'dx'");
     bad.out[2] = none;
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "expected operand 'dw' or operand 'dx'");
 }
@@ -111,9 +111,9 @@ static void inverted_residuals(void)
     CHECK_OK(sdlf_operation_check(&separable));
     CHECK_EQUAL(sdlf_operation_cost(&separable).flops, 2LL * N * C * H * W * (9 + C));
     bad = separable, bad.in[4] = t(sdlf_shape(C));
-    REFUSES(bad, SDLF_ERROR_ARGUMENT, "operand 'bias' is there, but not 'expand'");
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "operand 'bias' is given without 'expand'");
     bad = separable, options->expanded.function = SDLF_RELU;
-    REFUSES(bad, SDLF_ERROR_ARGUMENT, "an activation behind operand 'expand', which is missing");
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "an activation is given for operand 'expand', which is missing");
     bad = separable, bad.in[2] = t(sdlf_shape(C, K, 1, 1));
     REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'project' has shape 4x8x1x1, expected 4x4x1x1");
 }
@@ -148,7 +148,7 @@ static void layouts(void)
     expect_layouts(inverted_residual(), x | y | 1u << 7, 0);
     sdlf_operation pooled = example_at(CONV2D_POOL_FORWARD);
     sdlf_operation last = sdlf_operation_channels_last(&pooled);
-    REFUSES(last, SDLF_ERROR_SHAPE, "operand 'mask' is there, and others lie channels last");
+    REFUSES(last, SDLF_ERROR_SHAPE, "operand 'mask' is given, but others are channels last");
     pooled.out[1] = (sdlf_tensor){.dtype = SDLF_NONE};
     expect_layouts(pooled, x | y, y);
 }

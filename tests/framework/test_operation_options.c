@@ -15,7 +15,7 @@ static void pools(void)
     bad.out[1] = of(SDLF_UINT8, bad.out[0].shape);
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "the pool's stride is 1x2, expected its window's size 2x2");
     bad = sdlf_operation_channels_last(&good);
-    REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'mask' is there, and others lie channels last");
+    REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'mask' is given, but others are channels last");
     good.out[1] = (sdlf_tensor){.dtype = SDLF_NONE};
     bad = good, bad.pool2d.activation.function = SDLF_TANH;
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "expected the identity or ReLU");
@@ -121,7 +121,7 @@ static void products_and_sums(void)
     bad = example(SDLF_ADD), bad.add.activation.function = SDLF_LEAKY_RELU, bad.add.activation.slope = -1;
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "slope is -1");
     bad = example(SDLF_BINARY), bad.binary.function = SDLF_BINARY_AND;
-    REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'a' is float32, which the function does not take");
+    REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'a' is float32, which the function does not accept");
     bad.binary.function = SDLF_BINARY_EQUAL;
     REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'y' is float32, expected bool");
     bad.binary.function = SDLF_BINARY_FUNCTION_COUNT;
@@ -277,9 +277,9 @@ static void updates(void)
     bad = gemm_backward_sgd(), bad.out[1] = (sdlf_tensor){.dtype = SDLF_NONE};
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "momentum needs operand 'v'");
     gemm_backward_sgd_options_in(&bad)->sgd.momentum = 0;
-    REFUSES(bad, SDLF_ERROR_ARGUMENT, "operand 'bv' is there without 'b' and 'v'");
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "operand 'bv' is given without 'b' and 'v'");
     bad = gemm_backward_sgd(), bad.out[4] = (sdlf_tensor){.dtype = SDLF_NONE};
-    REFUSES(bad, SDLF_ERROR_ARGUMENT, "operand 'bv' is missing beside 'b' and 'v'");
+    REFUSES(bad, SDLF_ERROR_ARGUMENT, "operand 'bv' is missing with 'b' and 'v'");
     bad = gemm_backward_sgd(), bad.out[3] = bad.out[4] = t(sdlf_shape(5));
     REFUSES(bad, SDLF_ERROR_SHAPE, "operand 'b' has shape 5, expected 3");
     bad = gemm_backward_sgd(), gemm_backward_sgd_options_in(&bad)->sgd.bias_decay = -1;

@@ -125,10 +125,10 @@ static void unsound_layers_are_refused(void)
     w = doubled, w.name = "mine", w.options_size = 4, check_layer_refused(w, "options_size has no room");
     w = doubled, w.name = "mine", w.maximum_inputs = 17, check_layer_refused(w, "must be a range within 0 to 16");
     w = doubled, w.name = "mine", w.backward = forward, w.forward = NULL,
-    check_layer_refused(w, "a backward and no forward");
-    w = doubled, w.name = "mine", w.reserved[3] = &w, check_layer_refused(w, "what is reserved must be zero");
+    check_layer_refused(w, "a backward but no forward");
+    w = doubled, w.name = "mine", w.reserved[3] = &w, check_layer_refused(w, "reserved members must be zero");
     w = doubled, w.name = "mine", w.fields = outside, check_layer_refused(w, "field 'far': it lies outside");
-    w.fields = in_the_name, check_layer_refused(w, "field 'near': it lies in the layer's name");
+    w.fields = in_the_name, check_layer_refused(w, "field 'near': it overlaps the layer's name");
     w.fields = typeless, check_layer_refused(w, "field 'odd': there is no such type");
     w.fields = choiceless, check_layer_refused(w, "field 'pick': there are no choices");
     w = doubled, w.name = "mine";
@@ -283,7 +283,7 @@ static void unsound_calculators_are_refused(void)
     check_calculator_refused(w, "inherits from 'gpu', which is not registered");
     w.inherits = "mine", check_calculator_refused(w, "inherits from 'mine', which is not registered");
     w.inherits = NULL, check_calculator_refused(w, "describe is NULL");
-    w = counting, w.name = "mine", w.reserved[0] = &w, check_calculator_refused(w, "what is reserved must be zero");
+    w = counting, w.name = "mine", w.reserved[0] = &w, check_calculator_refused(w, "reserved members must be zero");
     w = counting, w.name = "mine";
     CHECK_FAILS(sdlf_register_calculator_sized(&w, sizeof w + 8), SDLF_ERROR_UNSUPPORTED,
                 "was compiled for a newer one");

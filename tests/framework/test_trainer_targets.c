@@ -276,7 +276,7 @@ static void the_models_own_loss_counts(void)
     sdlf_node t = sdlf_input(own, "t", SDLF_FLOAT32, sdlf_shape(2));
     sdlf_mse(own, (sdlf_node){.layer = 1}, t);
     CHECK_EQUAL(sdlf_model_loss(own), SDLF_LOSS_MSE);
-    CHECK_FAILS(sdlf_model_set_loss(own, SDLF_LOSS_MAE), SDLF_ERROR_ARGUMENT, "beside which mae has no place");
+    CHECK_FAILS(sdlf_model_set_loss(own, SDLF_LOSS_MAE), SDLF_ERROR_ARGUMENT, "so that mae cannot be added");
     CHECK_OK(train(own, &r.data, NULL, &options));
     options.loss = SDLF_LOSS_MSE;
     CHECK_OK(train(added, &r.data, NULL, &options));

@@ -176,7 +176,7 @@ static void intersections_over_unions(void)
     }
     sdlf_evaluation_release(&e);
     CHECK_FAILS(sdlf_evaluate_with(&e, model, &data, calculator, &(sdlf_evaluation_options){.views = SDLF_VIEWS_FLIP}),
-                SDLF_ERROR_UNSUPPORTED, "not of pixels");
+                SDLF_ERROR_UNSUPPORTED, "not for pixels");
     sdlf_model_free(model);
     sdlf_calculator_close(calculator);
 }

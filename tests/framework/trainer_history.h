@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A training of the synthetic network, watched: what tests of the trainer share. */
+/* Shared by tests of the trainer: training the synthetic network with a recording callback. */
 #ifndef SDLF_TESTS_TRAINER_HISTORY_H
 #define SDLF_TESTS_TRAINER_HISTORY_H
 
@@ -7,7 +7,7 @@
 
 #include "framework/synthetic.h"
 
-/* What the callback saw. */
+/* What the callback has recorded. */
 typedef struct history {
     sdlf_trainer *trainer;
     int64_t steps, epochs, stop_after; /* steps; 0: never */
@@ -63,7 +63,7 @@ static inline sdlf_status train(sdlf_model *model, const sdlf_dataset *data, con
     return status;
 }
 
-/* The hash of the weights after a whole training. */
+/* The hash of the weights after a complete training run. */
 static inline uint32_t trained_hash(const sdlf_dataset *data, sdlf_trainer_options options)
 {
     history seen = {0};

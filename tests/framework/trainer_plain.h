@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the trainer's tests of averages and of groups of parameters share: a plain network, and training that watches it. */
+/* Shared by the trainer's tests of weight averages and parameter groups: a plain network and watched training of it. */
 #ifndef SDLF_TESTS_TRAINER_PLAIN_H
 #define SDLF_TESTS_TRAINER_PLAIN_H
 
@@ -7,7 +7,7 @@
 
 enum { SAMPLES = 24, HIDDEN = 5 };
 
-/* No layer that looks at the whole batch, nor one that draws. */
+/* Has no layer that depends on the whole batch, and no random one. */
 static sdlf_model *plain_model(void)
 {
     sdlf_model *model = sdlf_model_create("plain");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A short training of the synthetic network that is watched, and stopped. */
+/* A short training of the synthetic network with a callback that can stop it. */
 #ifndef SDLF_TESTS_WATCHED_TRAINING_H
 #define SDLF_TESTS_WATCHED_TRAINING_H
 
@@ -14,7 +14,7 @@ typedef struct watcher {
     int64_t stopped_at;
     double loss;
     double stop_seconds, epoch_seconds; /* when it was stopped, and of the last epoch */
-    double (*clock)(void);              /* that slices are sized by (trainer_internal.h); NULL: the machine's */
+    double (*clock)(void);              /* used to size slices (trainer_internal.h); NULL: the machine's */
 } watcher;
 
 static inline void watch(const sdlf_progress *progress, void *user)
@@ -28,7 +28,7 @@ static inline void watch(const sdlf_progress *progress, void *user)
     sdlf_trainer_stop(seen->trainer);
 }
 
-/* Batches of 2 or 4 with a shorter last one; everything that depends on a step's number or rate is in use. */
+/* Batches of 2 or 4 with a shorter last one; enables everything that depends on the step number or learning rate. */
 static inline sdlf_trainer_options options_on(const char *calculator, int64_t batch, watcher *seen)
 {
     return (sdlf_trainer_options){

@@ -12,8 +12,8 @@
 
 enum { MEMORY_FILE_PATH = 32 };
 
-/* Make it, and its path; the descriptor is the caller's to close. It says that it is old: of a new one the reader of weights waits until
- * its times tell it from a later one. */
+/* Create the file and its path; the caller closes the descriptor. Its times are set in the past, because for a new file the reader of
+ * weights waits until the times distinguish it from a later version. */
 static inline int memory_file(char path[MEMORY_FILE_PATH], const uint8_t *data, size_t size)
 {
     static const struct timespec old[2];

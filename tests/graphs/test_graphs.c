@@ -175,7 +175,7 @@ static void bad_citations_are_told(void)
         {"labels.txt", "1\nx\n", "labels.txt:2: expected a class from 0 to 1048575, found 'x'"},
         {"labels.txt", "1048576\n", "labels.txt:1: expected a class from 0 to 1048575, found '1048576'"},
         {"labels.txt", "1 0\n", "labels.txt:1: expected the end of the line after a number, found ' 0'"},
-        {"labels.txt", "", "expected a class a line, found none"},
+        {"labels.txt", "", "expected one class a line, found none"},
         {"features.txt", "0:1\n\n", "expected 3 nodes as in labels.txt, found 2"},
         {"features.txt", "0:1\n1\n2:1\n", "features.txt:2: expected COLUMN:VALUE"},
         {"features.txt", "0:1\n1:\n2:1\n", "features.txt:2: expected a finite value, found ''"},

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Speed of kernels: time, FLOP/s, bytes/s and the share of the floor, at sizes that matter.
+/* Speed of kernels: time, FLOP/s, bytes/s and the share of the floor, at typical sizes.
  *
  * The floor of an operation is the larger of its FLOPs at the calculator's best rate and its bytes at the calculator's
- * best bandwidth; both are measured first, with the calculator's own gemm (1536 cubed) and copy (128 MiB moved). Small
- * operations whose operands stay in a cache can be faster than this floor. */
+ * best bandwidth; both rates are measured first, with the calculator's own gemm (1536 cubed) and copy (128 MiB moved).
+ * Small operations whose operands stay in a cache can be faster than this floor. */
 #include "kernels.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ typedef struct bencher {
     sdlf_calculator *calculator, *host;
     const char *filter;
     double flops_per_second, bytes_per_second; /* the ceilings; 0 while they are being measured */
-    double seconds, median;                    /* the fastest run of the last case, and the one in the middle */
+    double seconds, median;                    /* the fastest and the median run of the last case */
 } bencher;
 
 /* Runs that last a tenth of a second together, three at least where they take less than a second; the first, cold one
@@ -55,7 +55,7 @@ static void print_line(const bencher *b, const kernel_case *made, const char *al
            (double)cost.bytes / b->seconds * 1e-9, floor / b->seconds * 100);
 }
 
-/* Every operand, and the workspace, in the calculator's memory. */
+/* Place every operand and the workspace in the calculator's memory. */
 static bool bind_device(sdlf_calculator *calculator, sdlf_operation *operation, const kernel_images *images,
                         void **memory)
 {
@@ -108,7 +108,7 @@ static void bench_case(kernel_sink *sink, const kernel_case *made)
     kernel_images_free(&images);
 }
 
-/* What the calculator can do at its best: fills in the two ceilings. */
+/* Measure the two ceilings, the calculator's best rates. */
 static bool measure_ceilings(bencher *b)
 {
     sdlf_tensor square = kernel_tensor(SDLF_FLOAT32, sdlf_shape(1536, 1536));
@@ -128,7 +128,7 @@ static bool measure_ceilings(bencher *b)
     return true;
 }
 
-/* False where there is no such calculator. */
+/* False if there is no such calculator. */
 static bool bench_calculator(const char *name, sdlf_math math, sdlf_calculator *host,
                              kernel_generator *const *generators, int count, const char *filter)
 {

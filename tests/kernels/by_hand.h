@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Small examples worked out by hand, computed by the reference calculator: what the tests of it share. */
+/* Shared by the tests of the reference calculator: small examples whose results were worked out by hand. */
 #ifndef SDLF_TESTS_KERNEL_BY_HAND_H
 #define SDLF_TESTS_KERNEL_BY_HAND_H
 
@@ -24,7 +24,7 @@ static inline void compute(sdlf_operation operation)
     CHECK_OK(sdlf_calculator_run(reference, &operation));
 }
 
-/* The numbers at `found` are these, within `tolerance`. */
+/* Checks that the values at `found` are these, within `tolerance`. */
 #define BY_HAND(tolerance, found, ...)                                                                                 \
     check_values((found), (double[]){__VA_ARGS__}, (int)(sizeof((double[]){__VA_ARGS__}) / sizeof(double)),            \
                  (tolerance), __FILE__, __LINE__)

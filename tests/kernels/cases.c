@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What generators of cases share: the activations to try, names of cases. */
+/* Shared by the case generators: the activations to try, and case names. */
 #include "kernels.h"
 
 #include <stdarg.h>

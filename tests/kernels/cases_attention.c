@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Cases of attention.
  *
- * Tolerance: scores are sums of D products within 1, times the scale; an error of a score is a relative one of its exponential. Outputs are
- * means of numbers within 1, gradients sums over the queries or the keys of such. In 16-bit storage exponentials, too, are rounded to that. */
+ * Tolerance: scores are scaled dot products of D terms up to 1; an absolute error of a score is a relative error of its exponential. Outputs
+ * are means of values up to 1; gradients are sums of such over the queries or keys. With 16-bit storage, exponentials are rounded to it too. */
 #include "kernels.h"
 
 #include <math.h>
@@ -12,8 +12,8 @@ typedef enum mask_kind { NO_MASK = 0, DENSE_MASK, BROADCAST_MASK, BOOL_MASK, HID
 
 static const char *const mask_name[MASKS] = {"", " mask", " mask of keys", " bool mask", " hiding mask"};
 
-/* kernel_case.rounding of what is stored in 16 bits: of exponentials within 1 in bfloat16 by 2^-8, tolerances being 64 or more. The harness has its
- * own for float32. */
+/* kernel_case.rounding for 16-bit storage: exponentials up to 1 are rounded to bfloat16 by 2^-8, with tolerances of 64 or more. The harness sets
+ * it for float32. */
 #define STORED_ROUNDING 0x1p-12
 
 typedef struct sizes {
@@ -42,7 +42,7 @@ static sdlf_tensor make_mask(sdlf_dtype t, const sizes *z, mask_kind kind)
     }
 }
 
-/* y, max and sum as the forward pass leaves them. */
+/* Compute y, max and sum with the forward pass. */
 static void run_forward(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     sdlf_operation forward = {.kind = SDLF_ATTENTION_FORWARD, .attention = operation->attention};
@@ -65,7 +65,7 @@ static void attention_pair(kernel_sink *sink, sdlf_dtype t, sizes z, mask_kind m
     if (mask >= BOOL_MASK) made.in[3] = (kernel_fill){VALUES_INTEGERS, 2};
     o->attention.mask_hides = mask == HIDING_MASK;
     if (mask == HIDING_MASK) o->in[4] = kernel_tensor(t, sdlf_shape(1));
-    made.tolerance = 2 * (double)z.d + 6 * (double)z.s + 64; /* sums are of S exponentials, and as large */
+    made.tolerance = 2 * (double)z.d + 6 * (double)z.s + 64; /* sums of S exponentials, of magnitude S */
     if (t == SDLF_FLOAT32) made.rounding = STORED_ROUNDING;
     char text[100];
     snprintf(text, sizeof text, "%dx%dx%dx%d of %dx%dx%d%s%s%s", (int)z.n, (int)z.h, (int)z.t, (int)z.d, (int)z.g,
@@ -80,7 +80,7 @@ static void attention_pair(kernel_sink *sink, sdlf_dtype t, sizes z, mask_kind m
     kernel_emit(sink, &made, "%s", text);
 }
 
-/* A mask that hides all keys of some queries, minus infinity; scores of which one is infinite or NaN. */
+/* A mask of minus infinity that hides all keys of some queries, and scores of which one is infinite or NaN. */
 static void strange_scores(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     const sdlf_tensor *mask = &operation->in[3];
@@ -116,7 +116,7 @@ void attention_cases(kernel_sink *sink, sdlf_dtype t)
                           .in = {q, k, k, kernel_tensor(t, sdlf_shape(1, 1, 17, keys))},
                           .out = {q, kernel_tensor(t, sdlf_shape(1, 1, 17)), kernel_tensor(t, sdlf_shape(1, 1, 17))}},
             .prepare = strange_scores,
-            .tolerance = 80 + 6 * (double)keys, /* sums are of as many exponentials */
+            .tolerance = 80 + 6 * (double)keys, /* sums of as many exponentials */
             .rounding = t == SDLF_FLOAT32 ? STORED_ROUNDING : 0};
         made.operation.attention.scale = 1;
         kernel_emit(sink, &made, "%d keys, NaN and infinities", (int)keys);
@@ -124,7 +124,7 @@ void attention_cases(kernel_sink *sink, sdlf_dtype t)
         made.in[0].values = made.in[1].values = VALUES_WIDE;
         made.in[3].values = VALUES_GRID;
         made.operation.attention.scale = 1.0f / 64;
-        made.tolerance = 1 << 20; /* scores of some thousands, the rounding of which counts in the exponential */
+        made.tolerance = 1 << 20; /* scores of some thousands, whose rounding error is amplified by the exponential */
         kernel_emit(sink, &made, "%d keys, wide scores", (int)keys);
     }
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Cases of batch_norm2d.
  *
- * Tolerance: numbers within 1 are multiplied by 1 / deviation, which is about 2; 64 rounding errors leave room for sums
- * in float32. With numbers around 100, a mean in float32 is off by up to 100 rounding errors; what cancels away in
- * E[x^2] - E[x]^2 would be off by 100 times more, and is found. Sums over n terms in the gradient: n errors. */
+ * Tolerance: values up to 1 are multiplied by 1 / deviation, which is about 2; 64 rounding errors leave a margin for
+ * sums in float32. With values around 100, a mean in float32 is off by up to 100 rounding errors; the cancellation in
+ * E[x^2] - E[x]^2 would be off by 100 times more, and is detected. Sums of n terms in the gradient: n errors. */
 #include "kernels.h"
 
 static const sdlf_shape *shapes(int *count)
@@ -37,7 +37,7 @@ static void forward(kernel_sink *sink, sdlf_dtype t, sdlf_shape shape, kernel_va
     made.in[0].values = values;
     made.out[4].values = VALUES_POSITIVE;
     made.tolerance =
-        values == VALUES_OFFSET ? 4000 : 64; /* the sum of hundreds of such numbers has errors of its own */
+        values == VALUES_OFFSET ? 4000 : 64; /* the sum of hundreds of such values adds its own errors */
     kernel_emit(sink, &made, "%s%s", sdlf_shape_print(shape).text, values == VALUES_OFFSET ? " around 100" : "");
 }
 
@@ -63,7 +63,7 @@ static void backward(kernel_sink *sink, sdlf_dtype t, sdlf_shape shape, bool dx)
     kernel_emit(sink, &made, "%s%s", sdlf_shape_print(shape).text, dx ? " dx" : " without dx");
 }
 
-/* With a residual and an activation: what training fuses. */
+/* With a residual and an activation, as fused in training. */
 static void forward_fused(kernel_sink *sink, sdlf_dtype t, sdlf_shape shape, bool residual, int activation,
                           bool aliased)
 {
@@ -90,7 +90,7 @@ static void backward_fused(kernel_sink *sink, sdlf_dtype t, sdlf_shape shape, in
     if (dresidual) made.operation.out[3] = x;
     made.operation.batch_norm.activation = kernel_activation[activation];
     made.in[3].values = VALUES_POSITIVE;
-    made.in[5].values = VALUES_GRID; /* zeros, too */
+    made.in[5].values = VALUES_GRID; /* including zeros */
     made.tolerance = 4 * (double)(sdlf_shape_count(shape) / shape.dim[1]) + 64;
     kernel_emit(sink, &made, "%s%s%s%s%s", sdlf_shape_print(shape).text, kernel_activation_name[activation],
                 dx ? " dx" : " without dx", dresidual ? " dresidual" : "", shift ? " shift" : "");
@@ -117,7 +117,7 @@ void batch_norm_cases(kernel_sink *sink, sdlf_dtype t)
             if (activation != SDLF_IDENTITY) backward_fused(sink, t, all[i], activation, true, i % 2, true);
         }
         static const int of_input[] = {SDLF_SILU, SDLF_GELU, SDLF_HARD_SWISH, SDLF_MISH};
-        for (int a = 0; a < 4; a++) { /* their slopes follow from what the normalisation makes */
+        for (int a = 0; a < 4; a++) { /* their slopes depend on the normalised values */
             forward_fused(sink, t, all[i], i % 2, of_input[a], false);
             backward_fused(sink, t, all[i], of_input[a], true, false, true);
             backward_fused(sink, t, all[i], of_input[a], i % 2, true, true);

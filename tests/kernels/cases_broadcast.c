@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Cases of binary, binary_backward and select: every function, with every way in which operands go along.
+/* Cases of binary, binary_backward and select: every function, with every way of broadcasting operands.
  *
- * Tolerances: one rounding, 4; powers and what divides by squares, 64, as an error in an exponent grows. */
+ * Tolerances: one rounding, 4; powers and divisions by squares, 64, because an error in an exponent grows. */
 #include "kernels.h"
 
 static const char *const names[SDLF_BINARY_FUNCTION_COUNT] = {
@@ -15,7 +15,7 @@ static const char *const way_names[WAYS] = {"whole", "rows", "columns", "one", "
 
 static const sdlf_shape shape = {4, {3, 5, 7, 11}};
 
-/* An operand of that shape, as the way says; absent where a number takes its place. */
+/* The second operand for that way of broadcasting; absent if it is a scalar option. */
 static sdlf_tensor second(sdlf_dtype dtype, way how)
 {
     switch (how) {
@@ -50,7 +50,7 @@ static kernel_case of(sdlf_binary_function function, sdlf_dtype dtype, way how)
 static void binary_cases(kernel_sink *sink, sdlf_dtype t)
 {
     for (int function = 0; function < SDLF_BINARY_AND; function++) {
-        if (function >= SDLF_BINARY_BIT_AND && function < SDLF_BINARY_EQUAL) continue; /* of integers only */
+        if (function >= SDLF_BINARY_BIT_AND && function < SDLF_BINARY_EQUAL) continue; /* integers only */
         for (int how = 0; how < WAYS; how++) {
             kernel_case made = of((sdlf_binary_function)function, t, (way)how);
             const char *type = sdlf_dtype_name(t);

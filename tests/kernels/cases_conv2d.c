@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Cases of conv2d and its gradients.
  *
- * Tolerance: each output is a sum of so many products of numbers within 1 (C/G R S forward, K/G R S for dx, N P Q for
- * dw and db), and is off by at most about as many rounding errors; 8 more for the epilogue, 16 where it holds an
+ * Tolerance: each output is a dot product of terms up to 1 (C/G R S of them forward, K/G R S for dx, N P Q for dw and
+ * db), and is off by at most about as many rounding errors; 8 more for the epilogue, or 16 if it contains an
  * exponential. */
 #include "conv2d_geometries.h"
 #include "kernels.h"
@@ -124,7 +124,7 @@ static void backward(kernel_sink *sink, const geometry *g, sdlf_dtype t)
     backward_of(sink, g, o, " channels last");
 }
 
-/* A sink that marks what it passes on. */
+/* A sink that marks the cases that it passes on. */
 typedef struct device_sink {
     kernel_sink sink;
     kernel_sink *to;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Cases of inverted residual blocks: a 1x1 convolution, the depthwise one behind it, and the 1x1 convolution behind
- * that.
+/* Cases of inverted residual blocks (fused MBConv): a 1x1 convolution, then a depthwise one, then another 1x1
+ * convolution.
  *
- * Tolerance: as many rounding errors as an element of y has products behind it, M windows of R S sums of C, and the
+ * Tolerance: as many rounding errors as products contribute to an element of y, M windows of R S sums of C, plus the
  * activations. */
 #include "kernels.h"
 
@@ -13,7 +13,7 @@ typedef struct geometry {
     int size, stride, before[2], after[2];
 } geometry;
 
-enum { NOTHING = 0 }; /* m of blocks without an expansion */
+enum { NOTHING = 0 }; /* m for blocks without an expansion */
 
 typedef struct activations {
     sdlf_activation expanded, filtered, last;

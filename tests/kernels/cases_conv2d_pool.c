@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Cases of the fused convolution, ReLU and max-pool.
  *
- * Values lie on a grid on which sums are exact in any order, so that every calculator meets the same ties and must
- * write the same mask. Tolerance of y: 8 rounding errors, for algorithms that leave the grid on the way. Tolerance of
+ * Values are on a grid on which sums are exact in any order, so that every calculator sees the same ties and must write
+ * the same mask. Tolerance of y: 8 rounding errors, for algorithms with intermediate values off the grid. Tolerance of
  * the gradients: as for conv2d, as many rounding errors as there are terms. */
 #include "kernels.h"
 
@@ -37,7 +37,7 @@ static sdlf_operation describe(const sdlf_fusion *fusion, const geometry *g, sdl
     return o;
 }
 
-/* Of that dtype and shape, with numbers of the grid. */
+/* A tensor of that dtype and shape, with values on the grid. */
 static sdlf_tensor filled(sdlf_calculator *calculator, const sdlf_tensor *like)
 {
     const int64_t count = sdlf_tensor_count(like);
@@ -55,7 +55,7 @@ static sdlf_tensor filled(sdlf_calculator *calculator, const sdlf_tensor *like)
     return made;
 }
 
-/* A forward pass of another image writes the mask; dy is there already. */
+/* Write the mask with a forward pass of another image; dy is already set. */
 static void mask_first(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     const conv2d_pool_operands o = conv2d_pool_operands_of(operation);
@@ -79,7 +79,7 @@ static void emit(kernel_sink *sink, const kernel_case *made, const geometry *g, 
 
 enum { MOMENTUM = 1, BIAS = 2, DX = 4, DECAY = 8, NESTEROV = 16, SGD_COMBINATIONS = 32 };
 
-/* `back`: the backward pass with all it computes. */
+/* `back`: the backward pass with all its outputs. */
 static void with_update(kernel_sink *sink, const kernel_case *back, const geometry *g, sdlf_ties ties, int combination)
 {
     const sdlf_operation *parts = &back->operation;
@@ -107,7 +107,7 @@ static void with_update(kernel_sink *sink, const kernel_case *back, const geomet
     emit(sink, &made, g, ties, text);
 }
 
-/* How much of what the backward passes may be asked for is tried. */
+/* How many combinations of outputs of the backward passes are tried. */
 typedef enum thoroughness {
     FORWARD_ON_DEVICES,
     FORWARD_ALONE,
@@ -183,8 +183,8 @@ void conv2d_pool_cases(kernel_sink *sink, sdlf_dtype t)
         both_ways(sink, &geometries[i], t, SDLF_TIES_SHARE, EVERY_COMBINATION);
         both_ways(sink, &geometries[i], t, SDLF_TIES_FIRST, USUAL);
     }
-    /* More filters than a block of threads takes at once (32), more channels too (16); tall and wide images, cut into
-     * pieces. */
+    /* More filters than a thread block processes at once (32), and more channels (16); tall and wide images, cut into
+     * tiles. */
     static const geometry several[] = {
         {2, 3, 9, 11, 40, 5, 1, 2, 1, {2, 2}}, {2, 2, 10, 6, 70, 3, 1, 1, 1, {2, 2}},
         {1, 17, 6, 7, 33, 3, 1, 0, 1, {2, 2}}, {1, 2, 131, 4, 33, 3, 1, 1, 1, {2, 2}},
@@ -194,8 +194,8 @@ void conv2d_pool_cases(kernel_sink *sink, sdlf_dtype t)
         both_ways(sink, &several[i], t, SDLF_TIES_SHARE, USUAL);
         both_ways(sink, &several[i], t, SDLF_TIES_FIRST, EVERYTHING_AT_ONCE);
     }
-    /* So many outputs that a device gives a thread 4 and 8 filters, and pairs of windows, on 40 to 148 multiprocessors;
-     * many channels, where they lie last. Of either the host, too, is given some. */
+    /* So many outputs that a device with 40 to 148 multiprocessors gives a thread 4 or 8 filters, and pairs of windows;
+     * and many channels, for channels last. The host runs some of either, too. */
     static const geometry many[] = {
         {4, 1, 56, 56, 33, 3, 1, 1, 1, {2, 2}},
         {12, 1, 56, 56, 33, 3, 1, 1, 1, {2, 2}},

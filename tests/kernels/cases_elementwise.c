@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Cases of reduce, add, activations and dropout.
  *
- * Tolerances: a sum of n numbers within 1, n rounding errors; the functions with an exponential, 16; sums, maxima and
+ * Tolerances: a sum of n values up to 1, n rounding errors; functions with an exponential, 16; additions, maxima and
  * the other activations are rounded once or not at all, 4. */
 #include "kernels.h"
 
@@ -11,7 +11,7 @@ static bool has_exponential(int activation)
     return rare || (activation >= SDLF_SIGMOID && activation != SDLF_HARD_SWISH && activation < SDLF_ABS);
 }
 
-/* Functions that want, or are steep near, numbers that are not positive. */
+/* Positive inputs for functions that require them or are steep near zero, else any. */
 static kernel_values values_for(int activation)
 {
     bool positive = activation == SDLF_SQRT || activation == SDLF_LOG || activation == SDLF_RECIPROCAL;
@@ -65,7 +65,7 @@ static void add_cases(kernel_sink *sink, sdlf_dtype t, sdlf_shape shape)
     }
 }
 
-/* The forward pass makes the y that the backward pass reads, where it reads that and not x. */
+/* Compute with the forward pass the y that the backward pass reads, if it reads y instead of x. */
 static void activate_first(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     if (sdlf_activation_reads_input(operation->activation.function)) return;
@@ -119,7 +119,7 @@ static void huge_cases(kernel_sink *sink, sdlf_dtype t)
 static void dropout_cases(kernel_sink *sink, sdlf_dtype t, sdlf_shape shape)
 {
     static const float probabilities[] = {0, 0.25f, 0.5f, 0.999f};
-    static const int64_t firsts[] = {0, 4, 1023, (INT64_C(1) << 34) + 2}; /* at a group's beginning, and inside */
+    static const int64_t firsts[] = {0, 4, 1023, (INT64_C(1) << 34) + 2}; /* at the start of a group and inside it */
     for (int i = 0; i < 4; i++) {
         for (int variant = 0; variant < 4; variant++) {
             sdlf_tensor x = kernel_tensor(t, shape);

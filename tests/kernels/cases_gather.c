@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Cases of gather_batch, next_batch and shuffle. Its arithmetic is fixed operation by operation, so results must match
- * bit for bit. */
+/* Cases of gather_batch, next_batch and shuffle. Their arithmetic is specified operation by operation, so results must
+ * match bitwise. */
 #include "kernels.h"
 
 enum { M = 11, N = 5 };
@@ -82,7 +82,7 @@ static void channel_cases(kernel_sink *sink, sdlf_dtype t)
     }
 }
 
-/* TrivialAugment and RandAugment, of images of a data set and of numbered ones, by themselves and before the others. */
+/* TrivialAugment and RandAugment, for images of a data set and numbered ones, alone and before other augmentations. */
 static void automatic_cases(kernel_sink *sink, sdlf_dtype t)
 {
     static const sdlf_auto_augment policies[] = {{.trivial = true},
@@ -167,7 +167,7 @@ void gather_cases(kernel_sink *sink, sdlf_dtype t)
         next.operation.out[4] = next.operation.out[1];
         kernel_emit(sink, &next, "of %d with rates in %s and labels", rows_taken, sdlf_dtype_name(t));
     }
-    if (t == SDLF_FLOAT32) shuffle_cases(sink); /* no floating operand: once */
+    if (t == SDLF_FLOAT32) shuffle_cases(sink); /* no floating-point operands: once */
     kernel_case flat = gather(SDLF_UINT8, t, SDLF_SCALAR, N);
     kernel_emit(sink, &flat, "one number a row");
 }

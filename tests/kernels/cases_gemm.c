@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Cases of gemm and gemm_backward_sgd.
  *
- * Tolerance: a sum of k products of numbers within 1 is off by at most about k rounding errors however it is ordered;
- * 8 more for the epilogue, 16 where it holds an exponential. */
+ * Tolerance: a dot product of k terms up to 1 is off by at most about k rounding errors in any order of summation; 8
+ * more for the epilogue, or 16 if it contains an exponential. */
 #include "kernels.h"
 
 #include "calculators/fusions/gemm_backward_sgd.h"
@@ -62,7 +62,7 @@ enum {
     BIAS = 16,
     SGD_COMBINATIONS = 32,
     STILL = 32
-}; /* v of momentum 0 */
+}; /* v for momentum 0 */
 
 static void gemm_backward_sgd(kernel_sink *sink, sdlf_dtype t, gemm_size size, int combination, int activation)
 {
@@ -92,7 +92,7 @@ static void gemm_backward_sgd(kernel_sink *sink, sdlf_dtype t, gemm_size size, i
                 combination & BIAS ? " bias" : "", kernel_activation_name[activation]);
 }
 
-/* Every combination without an activation, and every activation with dx, with and without all the rest. */
+/* Every combination without an activation, and every activation with dx, both with and without all other options. */
 static void gemm_backward_sgd_cases(kernel_sink *sink, sdlf_dtype t)
 {
     static const gemm_size layers[] = {{1, 1, 1},    {3, 5, 7},     {16, 10, 100}, {5, 67, 131},
@@ -108,7 +108,7 @@ static void gemm_backward_sgd_cases(kernel_sink *sink, sdlf_dtype t)
             gemm_backward_sgd(sink, t, layers[i], DX | MOMENTUM | DECAY | BIAS, activation);
         }
     }
-    /* more rows, which a device may leave to products */
+    /* more rows, for which a device may use separate GEMMs */
     static const gemm_size products[] = {{131, 35, 43}, {160, 40, 56}, {70, 300, 200}, {1100, 25, 60}};
     for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
         gemm_backward_sgd(sink, t, products[i], MOMENTUM, SDLF_IDENTITY);
@@ -116,7 +116,7 @@ static void gemm_backward_sgd_cases(kernel_sink *sink, sdlf_dtype t)
         gemm_backward_sgd(sink, t, products[i], MOMENTUM | DX | DECAY | NESTEROV, SDLF_IDENTITY);
         gemm_backward_sgd(sink, t, products[i], MOMENTUM | DX | DECAY | BIAS, SDLF_RELU);
     }
-    /* few rows on many weights, which a device may cut into strips, narrow or wide, and units by several blocks */
+    /* few rows and many weights, which a device may split into narrow or wide strips, and units among several blocks */
     static const gemm_size updates[] = {{9, 36, 40},      {100, 68, 76},  {7, 36, 5324},   {50, 20, 5332},
                                         {128, 40, 5300},  {20, 300, 100}, {16, 264, 1604}, {50, 200, 900},
                                         {100, 264, 1000}, {33, 260, 5300}};
@@ -139,7 +139,7 @@ void gemm_cases(kernel_sink *sink, sdlf_dtype t)
             emit_gemm(sink, &made, sizes[i]);
         }
     }
-    /* few rows, long sums */
+    /* few rows, large k */
     static const gemm_size layers[] = {{9, 68, 260},  {40, 130, 1000}, {128, 65, 2052}, {1, 200, 512},
                                        {2, 37, 301},  {3, 9, 90},      {4, 18, 129},    {5, 23, 77},
                                        {6, 33, 1025}, {33, 132, 1004}, {70, 68, 2052}};
@@ -150,7 +150,7 @@ void gemm_cases(kernel_sink *sink, sdlf_dtype t)
         made.operation.gemm.alpha = 0.5f;
         emit_gemm(sink, &made, layers[i]);
     }
-    /* many rows, few columns: of less than a vector, of whole ones, of more than a panel */
+    /* many rows, few columns: less than a vector, whole vectors, more than a panel */
     static const gemm_size tall[] = {{1300, 1, 3},   {1500, 7, 33},   {2600, 16, 128}, {1999, 50, 40},
                                      {3001, 32, 1},  {4100, 16, 700}, {601, 10, 260},  {1501, 7, 100},
                                      {1203, 10, 32}, {905, 3, 60},    {777, 13, 96},   {9001, 9, 34}};
@@ -163,7 +163,7 @@ void gemm_cases(kernel_sink *sink, sdlf_dtype t)
             emit_gemm(sink, &made, tall[i]);
         }
     }
-    /* so large that a device may make its first rows by themselves: on 132 multiprocessors, for one */
+    /* so large that a device, such as one with 132 multiprocessors, may compute the first rows separately */
     if (t == SDLF_FLOAT32) {
         const gemm_size large = {4300, 1000, 512};
         kernel_case made = gemm(t, large, false, true);
@@ -173,7 +173,7 @@ void gemm_cases(kernel_sink *sink, sdlf_dtype t)
     }
     gemm_epilogues(sink, t, (gemm_size){7, 19, 33});
     gemm_epilogues(sink, t, (gemm_size){6, 5, 0});
-    /* nothing to compute: no row, no column, no sum, none of them */
+    /* empty: no rows, no columns, k = 0, and combinations */
     static const gemm_size empty[] = {{0, 5, 7}, {6, 0, 7}, {0, 0, 7}, {1, 1, 0}, {0, 5, 0}, {0, 0, 0}};
     for (size_t i = 0; i < sizeof empty / sizeof empty[0]; i++) {
         kernel_case made = gemm(t, empty[i], false, true);
@@ -184,8 +184,8 @@ void gemm_cases(kernel_sink *sink, sdlf_dtype t)
     gemm_backward_sgd_cases(sink, t);
 }
 
-/* The fully connected layers of simple_cnn, batches 16, 64 and 1024: forward, dx, dw; the tall and narrow product of a
- * graph convolution. */
+/* The fully connected layers of simple_cnn, batches 16, 64 and 1024: forward, dx, dw; the tall-skinny GEMM of a graph
+ * convolution. */
 void gemm_bench(kernel_sink *sink, sdlf_dtype t)
 {
     static const int64_t batches[] = {16, 64, 1024};

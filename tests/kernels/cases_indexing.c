@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Cases of arg_reduce, gather and gather_backward.
  *
- * What is picked is picked exactly; a gradient is a sum of as many terms as point to one element. */
+ * Selection is exact; a gradient is a sum of as many terms as indices point to the element. */
 #include "kernels.h"
 
 static void arg_cases(kernel_sink *sink, sdlf_dtype t)
@@ -52,7 +52,7 @@ static void top_k_cases(kernel_sink *sink, sdlf_dtype t)
     }
 }
 
-/* From -length - 1 to length: what lies outside must do no harm. */
+/* Indices from -length - 1 to length: those out of range must do no harm. */
 static void spread_indices(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     (void)calculator;

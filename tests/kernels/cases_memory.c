@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Cases of fill, copy and gather_batch. All of them move or convert, so all must match bit for bit. */
+/* Cases of fill, copy and gather_batch. All of them move or convert data, so results must match bitwise. */
 #include "kernels.h"
 
 static const sdlf_dtype dtypes[] = {SDLF_FLOAT32, SDLF_FLOAT64, SDLF_FLOAT16, SDLF_BFLOAT16, SDLF_UINT8,
@@ -25,7 +25,7 @@ static void emit_copy(kernel_sink *sink, const char *text, sdlf_tensor x, sdlf_t
     kernel_emit(sink, &made, "%s %s from %s", text, sdlf_shape_print(x.shape).text, sdlf_dtype_name(x.dtype));
 }
 
-/* What the views of concatenation, slicing and transposition look like. */
+/* Copies with strides as in the views of concatenation, slicing and transposition. */
 static void strided_copies(kernel_sink *sink, sdlf_dtype from, sdlf_dtype to)
 {
     sdlf_tensor wide = kernel_tensor(from, sdlf_shape(3, 5, 7)), target = kernel_tensor(to, sdlf_shape(3, 9, 7));
@@ -50,7 +50,7 @@ static void strided_copies(kernel_sink *sink, sdlf_dtype from, sdlf_dtype to)
     emit_copy(sink, "a few planes", planes, kernel_tensor(to, planes.shape));
     emit_copy(sink, "padding inside", kernel_tensor(from, sdlf_shape(2, 3, 3)),
               sdlf_tensor_narrow(sdlf_tensor_narrow(kernel_tensor(to, sdlf_shape(2, 5, 5)), 1, 1, 3), 2, 1, 3));
-    sdlf_tensor spread = kernel_tensor(from, sdlf_shape(4, 6)); /* one row, seen four times */
+    sdlf_tensor spread = kernel_tensor(from, sdlf_shape(4, 6)); /* one row, repeated four times */
     spread.stride[0] = 0;
     emit_copy(sink, "broadcast", spread, kernel_tensor(to, sdlf_shape(4, 6)));
     emit_copy(sink, "of eight axes", kernel_tensor(from, sdlf_shape(2, 1, 3, 2, 1, 2, 2, 3)),
@@ -76,7 +76,7 @@ static void copy_cases(kernel_sink *sink)
     strided_copies(sink, SDLF_UINT8, SDLF_FLOAT32);
 }
 
-/* fill and copy name their dtypes themselves: once is enough. */
+/* fill and copy have dtypes of their own: once is enough. */
 void memory_cases(kernel_sink *sink, sdlf_dtype t)
 {
     if (t != SDLF_FLOAT32) return;

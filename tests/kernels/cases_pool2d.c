@@ -10,7 +10,7 @@
 typedef struct geometry {
     int64_t n, c, h, w;
     sdlf_window2d window;
-    bool may_be_empty; /* some window lies in the padding alone: averages that count it only */
+    bool may_be_empty; /* some window is all padding: only for averages that count padding */
 } geometry;
 
 static const geometry geometries[] = {
@@ -45,7 +45,7 @@ static void emit(kernel_sink *sink, const kernel_case *made, const geometry *g, 
                 v->padding_before[0], v->padding_before[1], v->padding_after[0], v->padding_after[1], text);
 }
 
-/* The forward pass makes the y that the backward pass reads. */
+/* Compute with the forward pass the y that the backward pass reads. */
 static void pool_first(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     sdlf_operation forward = {.kind = SDLF_MAX_POOL2D_FORWARD, .in = {operation->in[0]}, .out = {operation->in[1]}};
@@ -53,7 +53,7 @@ static void pool_first(sdlf_calculator *calculator, const sdlf_operation *operat
     kernel_prepare(calculator, &forward);
 }
 
-/* The text of a case: what it is, and how its images lie. */
+/* The text of a case: its kind, and the layout of its images. */
 static const char *said(const char *what, bool last)
 {
     static char text[64];
@@ -102,7 +102,7 @@ static void global_of(kernel_sink *sink, sdlf_tensor x, sdlf_tensor y, bool last
 {
     const char *shape = sdlf_shape_print(x.shape).text;
     kernel_case made = {.operation = {.kind = SDLF_GLOBAL_AVG_POOL2D_FORWARD, .in = {x}, .out = {y}}};
-    made.tolerance = 16; /* the sum's errors are divided by the count too */
+    made.tolerance = 16; /* the errors of the sum are divided by the count too */
     kernel_emit(sink, &made, "%s%s", shape, said("", last));
     made.operation.kind = SDLF_GLOBAL_AVG_POOL2D_BACKWARD;
     made.operation.in[0] = y;

@@ -11,7 +11,7 @@ typedef struct geometry {
     int groups, size[2], stride, dilation, before[2], after[2];
 } geometry;
 
-/* What the types of x and y, and their zeros and bounds, may be. */
+/* The possible types of x and y, with zero points and bounds. */
 typedef struct types {
     sdlf_dtype x, y;
     int x_zero, y_zero;
@@ -27,8 +27,8 @@ static const types all_types[] = {
 };
 enum { TYPES = sizeof all_types / sizeof all_types[0] };
 
-/* So small that most results lie within the bounds; every other one a power of two, by which many lie in the middle of
- * two integers. */
+/* Multipliers so small that most results are within the bounds; every other one is a power of two, so that many results
+ * are halfway between two integers. */
 static void scale_multipliers(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     (void)calculator;
@@ -152,11 +152,11 @@ static const geometry pools[] = {
     {1, 24, 9, 9, 0, 1, {3, 2}, 1, 2, {1, 0}, {1, 1}},
 };
 
-/* zeros: 0 there are none, 1 one for all, 2 one for each row or column, 3 numbers of the options. */
+/* zeros: 0 none, 1 one for all, 2 one per row or column, 3 given as options. */
 typedef struct product_form {
     sdlf_dtype a, b, y;
     int zeros;
-    bool one_b, scales, bias; /* a matrix for all; one for each column; there is one */
+    bool one_b, scales, bias; /* one matrix for all; one scale per column; has a bias */
 } product_form;
 
 static void product(kernel_sink *sink, const int64_t size[4], const product_form *f)

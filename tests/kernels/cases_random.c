@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Cases of random_uniform and random_normal, which are the same bits everywhere. */
+/* Cases of random_uniform and random_normal, which give the same bits everywhere. */
 #include "kernels.h"
 
 void random_cases(kernel_sink *sink, sdlf_dtype t)

@@ -21,13 +21,13 @@ typedef enum form {
     BIASED = 2,
     REVERSE = 4,
     STRIDED = 8, /* a and y as (N,T,.) in memory */
-    KEPT = 16,   /* what the backward pass needs */
+    KEPT = 16,   /* outputs that the backward pass needs */
     LAST = 32,   /* dy of the last step only */
 } form;
 
 static const sdlf_tensor none = {.dtype = SDLF_NONE};
 
-/* (T,N,C), which in memory may be (N,T,C). */
+/* (T,N,C), optionally (N,T,C) in memory. */
 static sdlf_tensor sequence(sdlf_dtype t, const sizes *z, int64_t channels, bool strided)
 {
     sdlf_tensor x = kernel_tensor(t, sdlf_shape(z->t, z->n, channels));
@@ -107,7 +107,7 @@ static void emit_backward(kernel_sink *sink, sdlf_dtype t, sizes z, int gates, i
     kernel_emit(sink, &made, "%s", text);
 }
 
-/* A sink that marks what it passes on as large. */
+/* A sink that marks the cases that it passes on as large. */
 typedef struct device_sink {
     kernel_sink sink;
     kernel_sink *to;
@@ -121,7 +121,7 @@ static void pass_on(kernel_sink *sink, const kernel_case *made)
     to->take(to, &marked);
 }
 
-/* For devices, which cut units and samples by their number, and compute otherwise where the weight fits no shared memory. */
+/* For devices, whose tiling depends on units and samples, and differs if the weight does not fit in shared memory. */
 static void large_cases(kernel_sink *sink)
 {
     static const struct {
@@ -157,7 +157,7 @@ void recurrent_cases(kernel_sink *sink, sdlf_dtype t)
     if (t == SDLF_FLOAT32) large_cases(sink);
     for (int gates = 3; gates <= 4; gates++) {
         kernel_case wide = {.operation = forward_of(t, &(sizes){5, 3, 19}, gates, STATES | KEPT)};
-        wide.in[0].values = VALUES_WIDE; /* gates that are 0 and 1, and NaN nowhere */
+        wide.in[0].values = VALUES_WIDE; /* gates saturate at 0 and 1, without NaN */
         wide.tolerance = 400;
         kernel_emit(sink, &wide, "wide");
     }

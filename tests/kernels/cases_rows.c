@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Cases of matmul, normalize and resample.
  *
- * Tolerances: a product within k rounding errors; what is normalised or resampled is computed in float64, or as well,
- * except for the last steps, and sums over rows within their length. Cubic weights of both signs, divided by a small sum,
- * are larger than 1. */
+ * Tolerances: a matrix product within k rounding errors; normalisation and resampling are computed in float64, or as
+ * accurately, except for the last steps; sums over rows within their length. Cubic weights of both signs, divided by a
+ * small sum, exceed 1. */
 #include "kernels.h"
 
 static void matmul_case(kernel_sink *sink, sdlf_tensor a, sdlf_tensor b, int turns, const char *text)
@@ -11,7 +11,7 @@ static void matmul_case(kernel_sink *sink, sdlf_tensor a, sdlf_tensor b, int tur
     sdlf_shape y = a.shape;
     int rank = y.rank;
     int64_t k = a.shape.dim[rank - 1];
-    if (turns & 1) { /* the same matrices, turned: views cannot do that, so their sizes change */
+    if (turns & 1) { /* transposed operands: their sizes are swapped, since these are not views */
         a.shape.dim[rank - 1] = a.shape.dim[rank - 2];
         a.shape.dim[rank - 2] = k;
         a.stride[rank - 2] = a.shape.dim[rank - 1];
@@ -82,7 +82,7 @@ static void normalize_cases(kernel_sink *sink, sdlf_dtype t)
             const char *text = sdlf_shape_print(rows[i].x).text;
             kernel_emit(sink, &made, "%s rows of %d, %d, %d", text, (int)rows[i].length, (int)rows[i].inner, variant);
             made.in[0].values = VALUES_OFFSET;
-            made.tolerance = 512; /* a mean near 100 may be rounded to float32, what is left of numbers lies within 2 */
+            made.tolerance = 512; /* a mean near 100 may be rounded to float32; the remainders are within 2 */
             if (t == SDLF_FLOAT32)
                 kernel_emit(sink, &made, "%s offset rows of %d, %d, %d", text, (int)rows[i].length, (int)rows[i].inner,
                             variant);
@@ -149,7 +149,7 @@ static void resample_cases(kernel_sink *sink, sdlf_dtype t)
                 options.extrapolates = false;
                 options.antialias = true;
                 resample_case(sink, t, shape, sizes[i].outputs, options, "without aliases");
-                if (coordinates == SDLF_COORDINATES_CROP) continue; /* all may lie outside */
+                if (coordinates == SDLF_COORDINATES_CROP) continue; /* all may be outside */
                 options.exclude_outside = true;
                 options.antialias = false;
                 resample_case(sink, t, shape, sizes[i].outputs, options, "inside alone");

@@ -21,7 +21,7 @@ static void softmax_pair(kernel_sink *sink, sdlf_dtype t, sdlf_shape shape, int 
     made.in[0].values = VALUES_WIDE;
     kernel_emit(sink, &made, "%s axis %d wide", sdlf_shape_print(shape).text, axis);
 
-    /* Any y will do for the gradient's arithmetic: probabilities, or logarithms of them. */
+    /* Any y suffices for the gradient's arithmetic: probabilities or their logarithms. */
     made.operation.kind = logarithm ? SDLF_LOG_SOFTMAX_BACKWARD : SDLF_SOFTMAX_BACKWARD;
     made.operation.in[1] = x;
     made.in[0].values = logarithm ? VALUES_UNIFORM : VALUES_POSITIVE;
@@ -31,8 +31,8 @@ static void softmax_pair(kernel_sink *sink, sdlf_dtype t, sdlf_shape shape, int 
     kernel_emit(sink, &made, "%s axis %d", sdlf_shape_print(shape).text, axis);
 }
 
-/* The numbers that rows of logits may hold where a network has diverged, or where something is masked: in the first,
- * the last or every place of a row. Every fifth row has none. */
+/* Set values that logits may have if a network has diverged or something is masked, at the first, the last or every
+ * position of a row. Every fifth row is left unchanged. */
 static void strange_rows(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     const sdlf_tensor *x = &operation->in[0];
@@ -92,7 +92,7 @@ static kernel_case cross_entropy(sdlf_dtype t, int64_t rows, int64_t classes, fl
     return made;
 }
 
-/* Forward and backward in one: gradients are of the size of 1 / N. */
+/* Forward and backward in one: gradients have magnitude 1 / N. */
 static kernel_case cross_entropy_gradient(sdlf_dtype t, int64_t rows, int64_t classes, float smoothing, bool metrics)
 {
     kernel_case made = cross_entropy(t, rows, classes, smoothing, metrics);
@@ -115,7 +115,7 @@ static void cross_entropy_backward(kernel_sink *sink, sdlf_dtype t, int64_t rows
     kernel_emit(sink, &made, "%dx%d smoothing %g", (int)rows, (int)classes, (double)smoothing);
 }
 
-/* Without metrics: whether a row with NaN counts as right is left open. */
+/* Without metrics: whether a row with NaN counts as correct is unspecified. */
 static void strange_cross_entropy(kernel_sink *sink, sdlf_dtype t, int64_t rows, int64_t classes)
 {
     for (int gradient = 0; gradient < 2; gradient++) {
@@ -154,7 +154,7 @@ static void cross_entropy_cases(kernel_sink *sink, sdlf_dtype t, int64_t rows, i
     cross_entropy_backward(sink, t, rows, classes, smoothing);
 }
 
-/* Some weights are 0, and there a label may be anything. */
+/* Set some weights to 0, where a label may be anything. */
 static void mask_rows(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     (void)calculator;

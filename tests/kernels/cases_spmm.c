@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Cases of spmm_csr: rows alike, one row of half the elements, all in the last row, empty rows, no elements at all; and
- * of its log_softmax, numbers that its shortcuts are not for.
+/* Cases of spmm_csr: uniform rows, one row with half of the elements, all elements in the last row, empty rows, no
+ * elements; and for its log_softmax, values that its fast paths do not handle.
  *
- * Tolerance: a sum of the longest row's products of numbers within 1, however ordered, and 8 for the epilogue; 32 where
- * it holds a log_softmax. */
+ * Tolerance: a dot product of the longest row, of terms up to 1 in any order, and 8 for the epilogue; 32 if it contains
+ * a log_softmax. */
 #include "kernels.h"
 
 #include <math.h>
@@ -47,7 +47,7 @@ static void all_epilogues(kernel_sink *sink, sdlf_dtype t, spmm_size size, kerne
     }
 }
 
-/* Some rows of x hold a NaN or an infinity. */
+/* Set some elements of x to NaN or infinity. */
 static void strange_rows(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     const sdlf_tensor *x = &operation->in[1];
@@ -63,8 +63,8 @@ static void strange_rows(sdlf_calculator *calculator, const sdlf_operation *oper
     }
 }
 
-/* log_softmax of sums that overflow as exponents, that are larger than 2^25, and that are no numbers. Errors are those
- * of sums: of the size of their largest terms. */
+/* log_softmax of sums whose exponentials overflow, that exceed 2^25, or that are NaN. Errors are those of the sums,
+ * relative to their largest terms. */
 static void large_numbers(kernel_sink *sink, sdlf_dtype t, spmm_size size)
 {
     static const char *const said[] = {"up to 1000", "up to 2^30", "not finite"};
@@ -104,7 +104,7 @@ void spmm_cases(kernel_sink *sink, sdlf_dtype t)
     large_numbers(sink, t, (spmm_size){90, 60, 300, 16});
     large_numbers(sink, t, (spmm_size){50, 60, 200, 5});
     large_numbers(sink, t, (spmm_size){40, 30, 1600, 32});
-    /* rows that are cut into parts */
+    /* rows that are split */
     all_epilogues(sink, t, (spmm_size){200, 3000, 70000, 16}, GRAPH_HUB);
     all_epilogues(sink, t, (spmm_size){3, 500, 30000, 5}, GRAPH_LAST);
     /* so many elements that every warp of the device has some */
@@ -118,7 +118,7 @@ void spmm_cases(kernel_sink *sink, sdlf_dtype t)
     }
 }
 
-/* A web graph's size at width 16; the rows alike, and one of half the elements. */
+/* The size of a web graph at width 16, with uniform rows and with one row of half the elements. */
 void spmm_bench(kernel_sink *sink, sdlf_dtype t)
 {
     static const spmm_size size = {281903, 281903, 2594400, 16};

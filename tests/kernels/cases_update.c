@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* Cases of the optimizer updates, of clip_scale and of loss scaling.
  *
- * Tolerance: each is a handful of operations on every element; 16 rounding errors, 32 where there is a root and a
- * quotient by it. The sum of squares in clip_scale: its n terms are positive, so its relative error grows slowly. */
+ * Tolerance: each update is a handful of operations per element; 16 rounding errors, or 32 with a division by a square
+ * root. The sum of squares in clip_scale has n positive terms, so its relative error grows slowly. */
 #include "kernels.h"
 
 static kernel_case update(sdlf_operation_kind kind, sdlf_dtype t, int64_t count, bool scaled)
@@ -66,7 +66,7 @@ static void rmsprop(kernel_sink *sink, sdlf_dtype t, int64_t count, int combinat
                 flag(momentum, " momentum"));
 }
 
-/* A scale of 0: nothing changes, whatever the gradient is. */
+/* A scale of 0: nothing changes, for any gradient. */
 static void skipped(kernel_sink *sink, sdlf_operation_kind kind, sdlf_dtype t, int64_t count)
 {
     kernel_case made = update(kind, t, count, true);
@@ -135,7 +135,7 @@ static void smallest(sdlf_calculator *calculator, const sdlf_operation *operatio
     set_state(operation, 0x1p-64, 0);
 }
 
-/* Of four good steps, or a bad one. */
+/* After four good steps, or a bad one. */
 static void loss_scale_update(kernel_sink *sink, sdlf_dtype t, bool found, int interval, const char *name,
                               void (*prepare)(sdlf_calculator *, const sdlf_operation *))
 {

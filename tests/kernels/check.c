@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A case on one calculator: with 1, 2 and 3 threads, with each of its algorithms, off its alignment, with weights
- * prepacked. And how far outputs may be off in other math modes and by other algorithms than plain sums. */
+/* Checking a case on one calculator: with 1, 2 and 3 threads, with each of its algorithms, off its alignment, and with
+ * prepacked weights. Also the error bounds for other math modes and for algorithms other than plain sums. */
 #include "check.h"
 
 #include <stdio.h>
@@ -13,8 +13,8 @@
 
 #include "framework/clock.h"
 
-/* How much an operand may change when it is rounded to nearest, relative to its size: half a unit of the last of 10 bits
- * of mantissa (tf32, fp16) or 7 (bf16). */
+/* The relative change of an operand when it is rounded to nearest: half a unit in the last place of 10 mantissa bits
+ * (tf32, fp16) or 7 (bf16). */
 static double rounding_of(sdlf_math math)
 {
     switch (math) {
@@ -25,7 +25,7 @@ static double rounding_of(sdlf_math math)
     }
 }
 
-/* Operations that another math mode may compute otherwise. */
+/* True for operations whose result may depend on the math mode. */
 static bool has_operands(sdlf_operation_kind kind)
 {
     switch (kind) {
@@ -45,17 +45,17 @@ static bool has_operands(sdlf_operation_kind kind)
     }
 }
 
-/* Winograd's transforms (winograd_transform.h) add and subtract numbers of the image before they multiply, so that a
- * rounding error counts for more than in a plain sum. With all signs against it, by the sum over points of |A| |G| |B|,
- * squared for two axes, over the 9 products of the window: 8 8 / 9 = 7 times for tiles of 2x2, 48 48 / 9 = 256 for 4x4.
- * Signs are as good as random, which leaves about the square root. cuDNN does not tell the size of its tiles: of a
- * million numbers one was off by 22 times. */
+/* Winograd's transforms (winograd_transform.h) add and subtract image elements before multiplying, so that rounding
+ * errors are amplified compared with a plain sum. The worst case is the sum over points of |A| |G| |B|, squared for two
+ * axes, over the 9 products of the window: 8 8 / 9 = 7 times for tiles of 2x2, 48 48 / 9 = 256 for 4x4. Signs are
+ * practically random, which leaves about the square root. cuDNN does not report the size of its tiles: one value in a
+ * million was off by 22 times. */
 static double growth_of(const char *algorithm)
 {
     if (strncmp(algorithm, "winograd-2x2", strlen("winograd-2x2")) == 0) return 3;
     if (strcmp(algorithm, "winograd-4x4") == 0) return 16;
     if (strncmp(algorithm, "fft", 3) == 0)
-        return 8; /* each number of the image has a part in each of its tile's outputs */
+        return 8; /* each image element contributes to each output of its tile */
     return strcmp(algorithm, "winograd") == 0 || strcmp(algorithm, "winograd-nonfused") == 0 ? 32 : 1;
 }
 
@@ -65,7 +65,7 @@ static bool is_forward(const sdlf_operation *operation)
     return !strstr(name, "backward") && !strstr(name, "update") && operation->kind != SDLF_CLIP_SCALE;
 }
 
-/* cpu takes updates of products without bias and activation, and pools behind convolutions in training. */
+/* cpu fuses updates of GEMMs without bias and activation, and pools after convolutions in training. */
 static bool may_stay_unfused(const sdlf_operation *operation)
 {
     const sdlf_fusion *fusion = operation->fused.fusion;
@@ -88,15 +88,15 @@ bool kernel_may_stay_in_parts(const sdlf_operation *operation)
     }
 }
 
-/* Activations of two layouts: for calculators that a plan asks before it leaves an input row-major. */
+/* True for activations in two layouts: only for calculators that support a row-major input, as plans check. */
 static bool mixes_layouts(const sdlf_operation *operation)
 {
     return operation->kind == SDLF_CONV2D_FORWARD &&
            sdlf_tensor_is_channels_last(&operation->in[0]) != sdlf_tensor_is_channels_last(&operation->out[0]);
 }
 
-/* What cpu may not refuse. Storage types are asked of nobody but copy and fill, nor are gradients of images channels
- * last. */
+/* True for operations that cpu must support. Storage types are only required of copy and fill, and gradients of
+ * channels-last images are not required. */
 static bool must_be_supported(const machine *m, const sdlf_operation *operation)
 {
     if (strcmp(m->type->name, "cpu") != 0 || kernel_may_stay_in_parts(operation) || mixes_layouts(operation))
@@ -109,14 +109,14 @@ static bool must_be_supported(const machine *m, const sdlf_operation *operation)
            operation->kind == SDLF_FILL;
 }
 
-/* cuDNN gives the finite elements of a row that holds an infinity the probability 0, where the formula makes all of
- * them NaN. */
+/* In a row with an infinity, cuDNN gives the finite elements the probability 0, whereas the formula gives NaN for
+ * all. */
 static bool has_its_own_way(const machine *m, const kernel_case *made)
 {
     return strcmp(m->type->name, "cudnn") == 0 && made->operation.kind == SDLF_SOFTMAX_FORWARD && made->infinite;
 }
 
-/* Operands that begin at multiples of 16 bytes: those of channels-last training, and what is fused for it. */
+/* True if operands must be aligned to 16 bytes: those of channels-last training and of its fusions. */
 static bool begins_aligned(const sdlf_operation *operation)
 {
     bool backward = sdlf_operation_is_channels_last(operation) && !is_forward(operation);
@@ -129,8 +129,8 @@ static void check_algorithm(machine *m, const kernel_case *made, const kernel_im
     const char *const *names = sdlf_calculator_slot(m->calculator[0], &made->operation)->algorithms;
     kernel_images first = {.in = {NULL}}, found;
     char who[120];
-    /* What is expected is what reference has computed: it need not do that again. A large case takes as long as a
-     * hundred small ones: of its algorithms only auto is run more than once. */
+    /* The expected result was computed by reference, which need not compute it again. A large case takes as long as a
+     * hundred small ones, so only its algorithm "auto" is run more than once. */
     bool done = strcmp(m->type->name, "reference") == 0 && !made->aliased, once = made->fills_device && algorithm > 0;
     for (int i = 0; i < (once ? 1 : THREAD_COUNTS) && m->calculator[i] && !done; i++) {
         snprintf(who, sizeof who, "%s (%s, %d threads%s%s)", m->type->name, sdlf_math_name(m->math), i + 1,
@@ -192,15 +192,15 @@ void kernel_check_on(machine *m, const kernel_case *described, const kernel_imag
     const int fusion = kernel_fusion(&made->operation);
     m->cases[made->operation.kind] += !stored;
     if (fusion >= 0) m->tried_fused[fusion] = true;
-    if (!slot->run) return; /* told once, in the summary */
+    if (!slot->run) return; /* reported once, in the summary */
     sdlf_operation asked = given != NULL ? kernel_bind(made, given) : made->operation;
-    /* a mode is about operands in float32: of float64 it is enough to see that it changes nothing */
+    /* math modes affect float32 operands: for float64 it is enough to check that nothing changes */
     bool indifferent = m->math != SDLF_MATH_FP32 && kernel_dtype(&made->operation) == SDLF_FLOAT64;
     for (int algorithm = 0; algorithm == 0 || (slot->algorithms && slot->algorithms[algorithm]); algorithm++) {
         if (algorithm > 0 && indifferent) break;
         if (m->deadline > 0 && sdlf_clock() > m->deadline) break;
         asked.algorithm = algorithm;
-        const char *name = sdlf_calculator_algorithm(m->calculator[0], &asked); /* what auto takes, too */
+        const char *name = sdlf_calculator_algorithm(m->calculator[0], &asked); /* also chosen by auto */
         held.tolerance = described->tolerance * (name ? growth_of(name) : 1);
         if (sdlf_calculator_supports(m->calculator[0], &asked)) {
             if (given != NULL) check_algorithm(m, made, given, algorithm, expected);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Comparing what a kernel computed with what was expected, and telling how it differs. */
+/* Comparing a kernel's outputs with the expected ones, and reporting differences. */
 #include "operands.h"
 
 #include "testing.h"
@@ -46,12 +46,12 @@ static bool close_enough(double found, double expected, double allowed)
     return found == expected || fabs(found - expected) <= allowed;
 }
 
-enum { AT_ONCE = 512 }; /* elements that are converted in one call */
+enum { AT_ONCE = 512 }; /* elements converted per call */
 
-/* The elements of an output that are not close enough. */
+/* The elements of an output that are out of tolerance. */
 typedef struct differences {
     int64_t count, first, last;
-    double found, expected, allowed; /* of the first */
+    double found, expected, allowed; /* of the first one */
 } differences;
 
 static differences find_differences(const kernel_case *made, const sdlf_tensor *tensor, const unsigned char *found,
@@ -110,7 +110,7 @@ bool kernel_compare_bits(const kernel_case *made, const kernel_images *found, co
             double x, y;
             sdlf_convert(SDLF_FLOAT64, &x, tensor->dtype, a, 1);
             sdlf_convert(SDLF_FLOAT64, &y, tensor->dtype, b, 1);
-            if (isnan(x) && isnan(y) && sdlf_dtype_is_float(tensor->dtype)) continue; /* whatever its payload */
+            if (isnan(x) && isnan(y) && sdlf_dtype_is_float(tensor->dtype)) continue; /* with any payload */
             kernel_fail(made, who, "%s at element %" PRId64 " is %.17g, expected the same bits as %.17g",
                         sdlf_operand_declared(sdlf_operation_type(&made->operation), SDLF_MAX_INPUTS + i)->name,
                         byte / size, x, y);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a run of the kernel tests has tried of a calculator. */
+/* Coverage: what a run of the kernel tests has exercised on each calculator. */
 #include "coverage.h"
 
 #include "testing.h"
@@ -33,7 +33,7 @@ void kernel_summarize(const machine *m)
            *refused ? refused : " none");
 }
 
-/* Did a case run it? Kinds may share a list of algorithms of which some are for one of them alone. */
+/* True if a case ran the algorithm. Kinds may share a list of algorithms, some of which are only for one of them. */
 static bool has_run(const machine *m, const char *const *names, int algorithm)
 {
     for (int kind = 0; kind < SDLF_OPERATION_COUNT && algorithm < KERNEL_ALGORITHMS; kind++) {
@@ -42,7 +42,7 @@ static bool has_run(const machine *m, const char *const *names, int algorithm)
     return false;
 }
 
-/* Builds may lack the library for products on a CPU. */
+/* True if the algorithm may be missing: builds may lack a GEMM library for the CPU. */
 static bool may_be_missing(const machine *m, const char *algorithm)
 {
     return strcmp(m->type->name, "cpu") == 0 && strcmp(algorithm, "library") == 0;
@@ -66,7 +66,7 @@ void kernel_check_algorithms(const machine *machines, int count, const char *cal
         const char *const *names = first->cases[kind] > 0 ? first->type->kernel[kind].algorithms : NULL;
         for (int a = 0; names != NULL && names[a] != NULL; a++) {
             bool ran = may_be_missing(first, names[a]);
-            for (int i = 0; i < count && !ran; i++) /* a machine for each math mode */
+            for (int i = 0; i < count && !ran; i++) /* one machine per math mode */
                 ran = machines[i].type == first->type && has_run(&machines[i], names, a);
             choice = true;
             if (!CHECK(ran))
@@ -76,7 +76,7 @@ void kernel_check_algorithms(const machine *machines, int count, const char *cal
     if (!choice) test_skip("the operations that were tried have no choice of algorithms");
 }
 
-/* Is it the first machine of its class, which stands for those in other math modes? */
+/* True for the first machine of its class, which represents those in other math modes. */
 static bool is_first_of_class(const machine *machines, int index)
 {
     int first = 0;

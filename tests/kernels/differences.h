@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* A backward kind of reference against finite differences of its forward kind, in float64.
  *
- * With a random dy, the loss is L = sum y dy; its derivative by an input is (L(x + h) - L(x - h)) / 2h, and must be
- * what the backward kind computes. Random inputs keep clear of ties and kinks, or the test would meet them. */
+ * With a random dy, the loss is L = sum y dy. Its derivative with respect to an input is (L(x + h) - L(x - h)) / 2h,
+ * which the backward kind must compute. Random inputs avoid ties and kinks, where the two would differ. */
 #ifndef SDLF_TESTS_KERNEL_DIFFERENCES_H
 #define SDLF_TESTS_KERNEL_DIFFERENCES_H
 
@@ -16,7 +16,7 @@
 
 enum { POOL = 16384 };
 
-/* Numbers for every operand of one test, handed out one after another. */
+/* Storage for all operands of one test, handed out sequentially. */
 static struct {
     sdlf_calculator *reference;
     double *number;
@@ -58,8 +58,8 @@ static inline double loss(const sdlf_operation *forward, sdlf_tensor dy)
     return sum;
 }
 
-/* `gradient` (of the backward kind, computed already) is the derivative of the loss by `varied`, an input of
- * forward. */
+/* Check that `gradient` (already computed by the backward kind) is the derivative of the loss with respect to `varied`,
+ * an input of forward. */
 static inline void check_gradient(const char *name, const sdlf_operation *forward, sdlf_tensor dy, sdlf_tensor varied,
                                   sdlf_tensor gradient)
 {

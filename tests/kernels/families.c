@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The families of cases: a generator each of cases to check and of cases to time. */
+/* The families of cases, each with a generator of cases to check and one of cases to time. */
 #include "families.h"
 
 #include <string.h>

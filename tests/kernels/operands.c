@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Operands of kernel tests on the host: what fills them. */
+/* Filling the operands of kernel tests on the host. */
 #include "operands.h"
 
 #include "testing.h"
@@ -73,7 +73,7 @@ static void fill_image(unsigned char *image, const sdlf_tensor *tensor, kernel_f
     }
 }
 
-/* Elements of row r of `rows`, when `stored` are left for it and the rows behind it. */
+/* Elements of row r of `rows`, if `left` of all `stored` remain for it and the following rows. */
 static int64_t row_length(kernel_graph graph, int64_t r, int64_t rows, int64_t stored, int64_t left)
 {
     if (r == rows - 1) return left;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Operands of a case by one index: inputs before outputs. What fills them, runs on them and compares them shares
- * this. */
+/* Operands of a case by a single index, inputs before outputs; shared by the code that fills them, runs on them and
+ * compares them. */
 #ifndef SDLF_TESTS_KERNEL_OPERANDS_H
 #define SDLF_TESTS_KERNEL_OPERANDS_H
 

@@ -10,21 +10,21 @@
 #include <string.h>
 #include <time.h>
 
-/* Has SDLF a calculator of that name, in this build or in another? */
+/* True if SDLF has a calculator of that name, in this build or another. */
 static bool is_calculator(const char *name)
 {
     const char *other, *reason;
     for (int i = 0; sdlf_calculator_class_at(i); i++) {
         if (strcmp(sdlf_calculator_class_at(i)->name, name) == 0) return true;
     }
-    for (int i = 0; (other = sdlf_calculator_left_out(i, &reason)); i++) {
+    for (int i = 0; (other = sdlf_calculator_unavailable(i, &reason)); i++) {
         if (strcmp(other, name) == 0) return true;
     }
     fprintf(stderr, "no calculator '%s' in any build of SDLF\n", name);
     return false;
 }
 
-/* A list of them, with commas. */
+/* The same for a comma-separated list. */
 static bool are_calculators(const char *list)
 {
     char name[32];
@@ -36,7 +36,7 @@ static bool are_calculators(const char *list)
     return true;
 }
 
-/* The word takes a value, and this one. */
+/* Parse an option with its value; false: invalid. */
 static bool read_value(kernel_options *options, const char *word, const char *value)
 {
     if (strcmp(word, "--family") == 0 && kernel_families_in(value) > 0) {
@@ -64,8 +64,8 @@ static bool read_value(kernel_options *options, const char *word, const char *va
     return true;
 }
 
-/* SDLF_KERNEL_SECONDS: as --seconds, from a seed that is another one each second. SDLF_KERNEL_PARTS: as --parts, for
- * runs of a build that is not for finding out whether kernels are right; SDLF_KERNEL_SEED is their seed. */
+/* SDLF_KERNEL_SECONDS: as --seconds, with a seed that changes every second. SDLF_KERNEL_PARTS: as --parts, for builds
+ * whose purpose is not to verify the kernels; SDLF_KERNEL_SEED is their seed. */
 static void read_environment(kernel_options *options)
 {
     const char *parts = getenv("SDLF_KERNEL_PARTS"), *seed = getenv("SDLF_KERNEL_SEED");

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* What the kernel tests are asked for on the command line.
+/* The command line options of the kernel tests.
  *
  *     test_kernels [--family NAME,...] [--but NAME,...] [--only TEXT] [--calculator NAME] [--without NAME,...] [--math
  *     MODE]
  *                  [--dry] [--once] [--seconds S | --parts P] [--seed N] [--bench [TEXT]]
  *
- * --calculator leaves the others out, --without those. --dry computes nothing: it sees whether every algorithm takes a
- * case. For tools that make kernels slow: --once runs a case with one thread alone and once off its alignment,
- * --seconds tries as many as there is time for, --parts P of 256 parts, both spread over all cases of all families; which
- * they are depends on --seed (sample.h). --bench ends the list. */
+ * --calculator tests only that one, --without excludes some. --dry computes nothing: it checks that every algorithm
+ * accepts a case. For tools that slow kernels down: --once runs a case only with one thread and once off its alignment,
+ * --seconds tries as many as time allows, --parts P of 256 parts; both are spread over all cases of all families, and
+ * which cases they are depends on --seed (sample.h). --bench must be last. */
 #ifndef SDLF_TESTS_KERNEL_OPTIONS_H
 #define SDLF_TESTS_KERNEL_OPTIONS_H
 
@@ -19,16 +19,16 @@ typedef struct kernel_options {
     bool one_math;                                          /* only in mode `math` */
     sdlf_math math;
     bool dry, once;
-    double seconds; /* 0: as long as it takes */
+    double seconds; /* 0: no limit */
     int parts;      /* 0: all */
     int64_t seed;
     bool bench;
     const char *bench_only; /* part of a name; NULL: all */
 } kernel_options;
 
-/* False, and a line on stderr, where it is not understood. A calculator that no build of SDLF has is not: with a
- * misspelt name nothing would ever be tested, or left out, and nobody told. One that this build or this machine has not
- * may be named. */
+/* Parses the options; false, with a line on stderr, if they are invalid. A calculator that no build of SDLF has is
+ * invalid: a misspelt name would silently test, or exclude, nothing. One that only this build or this machine lacks may
+ * be named. */
 bool kernel_options_read(kernel_options *options, int argc, char **argv);
 
 #endif

@@ -9,10 +9,10 @@
 enum { GUARD = 64, GUARD_BYTE = 0xC3 };
 
 typedef struct guarded {
-    void *memory;        /* where the calculator has it */
-    unsigned char *host; /* what is sent, then what came back */
+    void *memory;        /* in the calculator's memory */
+    unsigned char *host; /* the bytes sent, then those fetched */
     int64_t before, extent, total;
-    bool within; /* a part of another block, which is sent, fetched and freed */
+    bool within; /* part of another block, which is sent, fetched and freed instead */
 } guarded;
 
 static int64_t guarded_total(int64_t extent, int64_t skew)
@@ -85,7 +85,7 @@ static void guarded_free(guarded *block, sdlf_calculator *calculator)
     free(block->host);
 }
 
-/* Every operand into memory of the calculator's: each by itself, or all behind one another in `room`. */
+/* Place every operand in the calculator's memory: each in its own block, or all consecutively in `room`. */
 static void place_operands(guarded *block, guarded *room, sdlf_operation *operation, const kernel_case *made,
                            const kernel_images *images, sdlf_calculator *calculator, int skew)
 {
@@ -117,14 +117,14 @@ static void place_operands(guarded *block, guarded *room, sdlf_operation *operat
     if (made->aliased) operation->out[0].data = operation->in[made->alias].data;
 }
 
-/* Copy an output to `found`, or see that an input is what it was. */
+/* Copy an output to `found`, or check that an input is unchanged. */
 static void collect(kernel_images *found, const kernel_case *made, const kernel_images *images, guarded block[],
                     int index, const char *who)
 {
     kernel_images given = *images;
     const unsigned char *data = block[index].host + block[index].before;
     if (index >= SDLF_MAX_INPUTS) {
-        if (index == SDLF_MAX_INPUTS && made->aliased) { /* it lies where the input lay */
+        if (index == SDLF_MAX_INPUTS && made->aliased) { /* the output shares the input's memory */
             const guarded *input = &block[made->alias];
             data = input->host + input->before;
         }
@@ -147,18 +147,18 @@ void kernel_run(kernel_images *found, const kernel_case *made, const kernel_imag
     operation.algorithm = algorithm;
     *found = (kernel_images){.in = {NULL}};
     place_operands(block, &block[ROOM], &operation, made, images, calculator, skew);
-    sdlf_calculator_supports(calculator, &operation); /* as plans ask: what it keeps for the operation is made now */
+    sdlf_calculator_supports(calculator, &operation); /* as plans do: creates what it caches for the operation */
     int64_t prepared = with_prepared ? sdlf_calculator_prepared(calculator, &operation) : 0;
     if (prepared > 0) {
         operation.prepared = guarded_scratch(&block[PREPARED], calculator, prepared);
         CHECK_OK(sdlf_calculator_slot(calculator, &operation)->prepare(calculator, &operation));
     }
-    /* in the host's memory a kernel leaves weights unread that were prepacked: they are poison until it has run */
+    /* in host memory, a kernel must not read weights that were prepacked: they are poisoned until it has run */
     bool unread = prepared > 0 && operation.in[0].layout != SDLF_CSR && sdlf_calculator_is_on_host(calculator);
     guarded *weights = &block[1];
     if (unread) memset(operation.in[1].data, POISON, (size_t)weights->extent);
     int64_t bytes = sdlf_calculator_workspace(calculator, &operation);
-    sdlf_operation planned = operation; /* a plan asks before there is memory */
+    sdlf_operation planned = operation; /* plans query before memory exists */
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) planned.in[i].data = NULL;
     for (int i = 0; i < SDLF_MAX_OUTPUTS; i++) planned.out[i].data = NULL;
     planned.prepared.data = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Some of the cases, spread over all of them. */
+/* Sampling the cases. See sample.h. */
 #include "sample.h"
 
 #include <math.h>
@@ -7,8 +7,8 @@
 
 #include "framework/clock.h"
 
-/* Of consecutive numbers, as of any with a fixed distance, all parts get about as many: multiples of the golden section
- * of 2^32. */
+/* The part of a case. Multiplying by the golden ratio of 2^32 distributes consecutive numbers, and any with a fixed
+ * stride, evenly over all parts. */
 static int part_of(int64_t number)
 {
     return (int)((uint32_t)number * 2654435769u / (UINT32_MAX / SAMPLE_PARTS + 1u));

@@ -45,8 +45,8 @@ static void place(sdlf_calculator *calculator, sequence_operand *o, int number)
     free(made);
 }
 
-/* All outputs of `times` runs: as many of the first operations together as the calculator does so, the others one by
- * one. How many were together. */
+/* Fetch all outputs of `times` runs: as many leading operations in one launch as the calculator supports, the others one
+ * by one. Returns how many were launched together. */
 static int run(sequence *s, sdlf_calculator *calculator, bool together, int times)
 {
     const sdlf_operation *operations[SEQUENCE_OPERATIONS];
@@ -106,7 +106,7 @@ static void compare_operand(const sequence_operand *found, const sequence_operan
         if (!CHECK(memcmp(found->found, expected->found, bytes) == 0)) CHECK_EQUAL(number, -1);
         return;
     }
-    const double off = found->dtype == SDLF_BFLOAT16 ? 0x1p-7 : 2e-5; /* of the largest number */
+    const double off = found->dtype == SDLF_BFLOAT16 ? 0x1p-7 : 2e-5; /* relative to the largest value */
     double largest = 0;
     for (int64_t i = 0; i < count; i++) largest = fmax(largest, fabs(at(expected, i)));
     for (int64_t i = 0; i < count; i++) wrong += !(fabs(at(found, i) - at(expected, i)) <= off * largest + 1e-30);

@@ -68,8 +68,8 @@ static void one_by_one(void)
 
 static void in_runs(void)
 {
-    all_tasks_once(cpu_parallel_near);
-    all_tasks_once(cpu_parallel_near_exact);
+    all_tasks_once(cpu_parallel_static);
+    all_tasks_once(cpu_parallel_static_exact);
 }
 
 enum { STEPS = 50 };

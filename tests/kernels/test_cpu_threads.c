@@ -42,7 +42,7 @@ static bool shares(sdlf_calculator *cpu)
     for (int again = 0; again < 50; again++) {
         atomic_int done[2][TASKS] = {{0}};
         cpu_parallel(cpu_from(cpu), TASKS, LONG, note, done[0]);
-        cpu_parallel_near(cpu_from(cpu), TASKS, LONG, note, done[1]);
+        cpu_parallel_static(cpu_from(cpu), TASKS, LONG, note, done[1]);
         for (int i = 0; i < 2 * TASKS; i++) good = good && done[i / TASKS][i % TASKS] == 1;
     }
     return good;

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Gradients of one layer against finite differences.
  *
- * Every element of the layer's input is made a parameter: an input "eye" holds the identity matrix, so that a fully
- * connected layer without bias gives its own weights, x[n,e] = weight[e,n], which are reshaped to the input's shape. A
- * fully connected "readout" of three classes and the cross-entropy that training adds make a scalar loss of the layer's
- * output. The gradients of all parameters, and so of the layer's inputs too, are then compared with central differences
- * of the loss: the five-point formula, on `reference` in float64.
+ * Every element of the layer's input becomes a parameter: an input "eye" holds the identity matrix, so that a fully
+ * connected layer without bias outputs its own weights, x[n,e] = weight[e,n], which are reshaped to the input's shape.
+ * A fully connected "readout" of three classes and the cross-entropy that training adds turn the layer's output into a
+ * scalar loss. The gradients of all parameters, and so of the layer's inputs too, are then compared with central
+ * differences of the loss: the five-point formula, on `reference` in float64.
  *
- * Kinks are kept away from: the elements of the inputs are all different, odd multiples of half of `unit`, in an order
- * drawn at random. Parameters are multiples of 2^-8, so that they and their neighbours at distances of STEP are exact
- * in float32. */
+ * Kinks are avoided: the elements of the inputs are all different, odd multiples of half of `unit`, in random order.
+ * Parameters are multiples of 2^-8, so that they and their neighbours at distances of STEP are exact in
+ * float32. */
 #ifndef SDLF_TESTS_LAYERS_GRADIENTS_H
 #define SDLF_TESTS_LAYERS_GRADIENTS_H
 
@@ -30,14 +30,14 @@ typedef struct layer_case {
     const char *what; /* for messages */
     layer_builder *build;
     const void *options;
-    sdlf_shape input[2];                    /* the batch included, at least 2 */
+    sdlf_shape input[2];                    /* with the batch, at least 2 */
     int input_count;                        /* 0 means 1 */
     double unit;                            /* distance between neighbouring input values; 0 means 2^-5 */
-    const sdlf_plan_constant *constants[2]; /* inputs that `build` makes itself, in float32 and in float64 */
+    const sdlf_plan_constant *constants[2]; /* inputs created by `build`, in float32 and in float64 */
     int constant_count;
 } layer_case;
 
-/* ---- making the network ---- */
+/* ---- building the network ---- */
 
 static inline sdlf_model *case_model(const layer_case *c)
 {
@@ -61,7 +61,7 @@ static inline sdlf_model *case_model(const layer_case *c)
     return model;
 }
 
-/* Give the parameters values on the grid: inputs all different, the others drawn. */
+/* Set the parameters to values on the grid: inputs all different, others random. */
 static inline void set_parameters(const layer_case *c, sdlf_model *model)
 {
     double unit = c->unit > 0 ? c->unit : 0x1p-5;
@@ -75,7 +75,7 @@ static inline void set_parameters(const layer_case *c, sdlf_model *model)
             uint32_t word = sdlf_philox4x32(17, (uint64_t)e, (uint32_t)index, 0).word[0];
             value[e] =
                 input ? (float)((double)(e - count / 2) * unit + unit / 2) : (float)((int)(word % 257) - 128) * 0x1p-8f;
-            int64_t other = input ? word % (e + 1) : e; /* Fisher and Yates's shuffle */
+            int64_t other = input ? word % (e + 1) : e; /* Fisher-Yates shuffle */
             float kept = value[other];
             value[other] = value[e];
             value[e] = kept;
@@ -108,7 +108,7 @@ static inline sdlf_plan *case_plan(const layer_case *c, sdlf_model *model, sdlf_
         labels[n] = (int32_t)(n % 3);
     }
     CHECK_OK(test_plan_write(plan, "eye", dtype == SDLF_FLOAT64 ? (void *)eye : (void *)narrow));
-    sdlf_binding binding; /* a loss of the layer's own need not have labels */
+    sdlf_binding binding; /* a layer with its own loss may have no labels */
     if (sdlf_plan_input(plan, "labels", &binding) == SDLF_OK) CHECK_OK(test_plan_write(plan, "labels", labels));
     free(eye);
     free(narrow);
@@ -116,19 +116,19 @@ static inline sdlf_plan *case_plan(const layer_case *c, sdlf_model *model, sdlf_
     return plan;
 }
 
-/* ---- the truth: differences ---- */
+/* ---- the expected gradients: finite differences ---- */
 
 static inline double loss_now(sdlf_plan *plan)
 {
     double loss = NAN;
     CHECK_OK(sdlf_plan_load_parameters(plan));
-    CHECK_OK(sdlf_plan_set_step_number(plan, 0)); /* the same elements dropped */
+    CHECK_OK(sdlf_plan_set_step_number(plan, 0)); /* so that dropout drops the same elements */
     CHECK_OK(sdlf_plan_forward(plan));
     CHECK_OK(test_plan_read(plan, "loss", &loss));
     return loss;
 }
 
-/* For every trainable parameter of the model, in order, its gradient. The caller frees it. */
+/* The gradients of all trainable parameters of the model, in order. The caller frees them. */
 static inline double *difference_gradients(sdlf_plan *plan, sdlf_model *model)
 {
     double *gradients = malloc((size_t)sdlf_model_trainable_count(model) * sizeof *gradients), *next = gradients;
@@ -154,7 +154,7 @@ static inline double *difference_gradients(sdlf_plan *plan, sdlf_model *model)
 static inline void compare_gradients(const layer_case *c, sdlf_model *model, sdlf_calculator *calculator,
                                      sdlf_dtype dtype, bool no_fusion, const double *expected)
 {
-    /* in float32 the loss is near 1 and sums are short: a few roundings; in float64 what the differences leave out */
+    /* float32: the loss is near 1 and sums are short, so a few roundings; float64: the differences' truncation error */
     double absolute = dtype == SDLF_FLOAT64 ? 2e-9 : 4e-6, relative = dtype == SDLF_FLOAT64 ? 1e-8 : 2e-5;
     sdlf_plan *plan = case_plan(c, model, calculator, dtype, no_fusion);
     if (plan == NULL) return;
@@ -186,7 +186,7 @@ static inline void compare_gradients(const layer_case *c, sdlf_model *model, sdl
     sdlf_plan_free(plan);
 }
 
-/* The whole check of one case, on every calculator. */
+/* Check one case on every calculator. */
 static inline void check_gradients(const layer_case *c)
 {
     sdlf_calculator *reference = NULL;
@@ -217,7 +217,7 @@ static inline void check_all_gradients(const layer_case *cases, int count)
 
 /* ---- shapes ---- */
 
-/* A model of inputs of that shape (without the batch) and the layer; its status after building. */
+/* Build a model with inputs of that shape (without the batch) and the layer; returns the status. */
 static inline sdlf_status build_layer(sdlf_model **model, layer_builder *build, const void *options, sdlf_dtype dtype,
                                       sdlf_shape a, sdlf_shape b, sdlf_node *y)
 {
@@ -227,7 +227,7 @@ static inline sdlf_status build_layer(sdlf_model **model, layer_builder *build, 
     return sdlf_model_build(*model, 1);
 }
 
-/* The output's shape; and no node of a model that could not be made. */
+/* Check the output's shape, and that a model that could not be created gives no node. */
 static inline void check_output(layer_builder *build, const void *options, sdlf_shape input, sdlf_shape expected)
 {
     sdlf_model *model;
@@ -248,7 +248,7 @@ static inline void check_refused(layer_builder *build, const void *options, sdlf
     sdlf_model_free(model);
 }
 
-/* An int32 input is refused. */
+/* Check that an int32 input is rejected. */
 static inline void check_integers_refused(layer_builder *build, const void *options, sdlf_shape input)
 {
     sdlf_model *model;

@@ -35,7 +35,7 @@ static void nonsense_is_refused(void)
     check_refused(build, &(sdlf_concat_options){.axis = -3}, sdlf_shape(3), SDLF_ERROR_SHAPE, "axis -3 is not one of");
     check_refused(build, &(sdlf_concat_options){.axis = -9}, sdlf_shape(3), SDLF_ERROR_ARGUMENT, "axis: expected -8");
     CHECK_FAILS(build_layer(&model, build, NULL, SDLF_FLOAT32, sdlf_shape(3, 4), sdlf_shape(3, 5), &y),
-                SDLF_ERROR_SHAPE, "agree but along axis 1 were expected, found 1x3x4 and 1x3x5");
+                SDLF_ERROR_SHAPE, "agree except along axis 1, found 1x3x4 and 1x3x5");
     sdlf_model_free(model);
     CHECK_FAILS(build_layer(&model, build, &(sdlf_concat_options){.axis = 2}, SDLF_FLOAT32, sdlf_shape(3, 4),
                             sdlf_shape(3), &y),

@@ -43,7 +43,7 @@ static void nonsense_is_refused(void)
     check_refused(build, &(sdlf_fully_connected_options){.units = 5, .initializer = SDLF_INIT_IDENTITY}, sdlf_shape(4),
                   SDLF_ERROR_ARGUMENT, "initializer identity of weight: expected the weights (K,C,R,S)");
     check_refused(build, &(sdlf_fully_connected_options){.units = 5, .axis = 2}, sdlf_shape(4), SDLF_ERROR_SHAPE,
-                  "axis 2 is not one of its input 1x4 behind the batch");
+                  "axis 2 is not one of its input 1x4 after the batch");
     check_refused(build, &(sdlf_fully_connected_options){.units = 5, .axis = -2}, sdlf_shape(4), SDLF_ERROR_SHAPE,
                   "axis -2 is not one");
     check_integers_refused(build, &(sdlf_fully_connected_options){.units = 5}, sdlf_shape(4));

@@ -141,7 +141,7 @@ static void what_does_not_fit_is_refused(void)
     refused("expected zero points of uint8 that fit", SDLF_UINT8, SDLF_INT8, SDLF_INT8, sdlf_shape(1), false);
     refused("expected zero points of uint8 that fit", SDLF_UINT8, SDLF_INT8, SDLF_UINT8, sdlf_shape(M + 1), false);
     refused("it has zero points", SDLF_FLOAT32, SDLF_FLOAT32, SDLF_UINT8, sdlf_shape(1), false);
-    refused("expected matrices that are not turned", SDLF_UINT8, SDLF_INT8, SDLF_UINT8, sdlf_shape(1), true);
+    refused("expected matrices that are not transposed", SDLF_UINT8, SDLF_INT8, SDLF_UINT8, sdlf_shape(1), true);
 }
 
 int main(void)

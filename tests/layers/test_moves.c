@@ -213,7 +213,7 @@ static void nonsense_is_refused(void)
     check_refused(build_tile, &(sdlf_tile_options){.repeats = sdlf_shape(1, 0)}, sdlf_shape(3), SDLF_ERROR_ARGUMENT,
                   "repeats");
     check_refused(build_depth_to_space, &(sdlf_depth_to_space_options){.block = 2}, sdlf_shape(6, 2, 2),
-                  SDLF_ERROR_SHAPE, "no multiple of 4 channels");
+                  SDLF_ERROR_SHAPE, "needs a multiple of 4 channels");
     check_refused(build_space_to_depth, &(sdlf_space_to_depth_options){.block = 2}, sdlf_shape(1, 3, 2),
                   SDLF_ERROR_SHAPE, "cannot be cut into blocks of 2x2");
     check_output(build_space_to_depth, &(sdlf_space_to_depth_options){.block = 2}, sdlf_shape(3, 4, 6),

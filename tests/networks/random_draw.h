@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What random networks are drawn with, and what their kinds share. */
+/* The random choices and the declarations shared by all kinds of random networks. */
 #ifndef SDLF_TESTS_NETWORKS_RANDOM_DRAW_H
 #define SDLF_TESTS_NETWORKS_RANDOM_DRAW_H
 
@@ -7,7 +7,7 @@
 
 enum { MOST_LAYERS = 14, MOST_CLASSES = 6, MOST_SAMPLES = 5, MOST_SIDE = 18, MOST_CHANNELS = 40 };
 
-/* Numbers by chance, in [0, below). */
+/* Random integers in [0, below). */
 typedef struct chance {
     uint64_t seed, drawn;
 } chance;
@@ -26,9 +26,9 @@ typedef struct random_network {
     chance c;
     sdlf_model *model;
     int batch, classes;
-    int vocabulary;     /* of an input of tokens; 0: it has numbers */
+    int vocabulary;     /* of a token input; 0: the input is numeric */
     sdlf_loss loss;     /* with float targets, unless cross-entropy */
-    sdlf_shape targets; /* of a sample's labels or targets; of no axis: one label */
+    sdlf_shape targets; /* of a sample's labels or targets; no axes: one label */
     sdlf_node node[MOST_LAYERS + 2];
     sdlf_shape shape[MOST_LAYERS + 2]; /* (C,H,W) of each, or (T,C) */
     int count;
@@ -45,7 +45,7 @@ static inline void keep(random_network *net, sdlf_node node, int64_t channels, i
     keep_shape(net, node, sdlf_shape(channels, height, width));
 }
 
-/* Functions that are smooth, or have their kinks where numbers by chance are not. */
+/* An activation that is smooth, or whose kinks random values do not hit. */
 static inline sdlf_node activated(random_network *net, sdlf_node x)
 {
     static const int unary[] = {SDLF_UNARY_SILU,     SDLF_UNARY_HARD_SWISH, SDLF_UNARY_ELU,
@@ -65,7 +65,7 @@ static inline sdlf_node activated(random_network *net, sdlf_node x)
     }
 }
 
-/* The sum of two nodes of one shape, or their product. */
+/* The sum or the elementwise product of two nodes of the same shape. */
 static inline sdlf_node combined(random_network *net, const sdlf_node two[2])
 {
     if (draw(&net->c, 4)) return sdlf_add(net->model, two[0], two[1]);

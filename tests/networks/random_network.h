@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Networks that nobody would draw: layers of every kind that trains, of pictures and of sequences, of sizes, strides,
- * paddings and groups by chance, joined by additions, products and concatenations. A seed gives the same network everywhere. */
+/* Random networks: layers of every trainable kind, for images and sequences, with random sizes, strides, paddings and
+ * groups, joined by additions, products and concatenations. A seed gives the same network on every machine. */
 #ifndef SDLF_TESTS_NETWORKS_RANDOM_NETWORK_H
 #define SDLF_TESTS_NETWORKS_RANDOM_NETWORK_H
 
@@ -100,7 +100,7 @@ static inline sdlf_node normalised(random_network *net, sdlf_node x, sdlf_shape 
     }
 }
 
-/* Two nodes of one size, added or joined; else nothing. */
+/* Join two nodes of the same size, if there are any. */
 static inline void join(random_network *net, int at)
 {
     const sdlf_shape *in = net->shape;
@@ -143,7 +143,7 @@ static inline void add_layer(random_network *net)
     }
 }
 
-/* Rows of pictures become the positions of sequences: (C,H,W) to (H W,C), or to (C,H W). */
+/* Turn images into sequences: (C,H,W) to (H W,C), or to (C,H W). */
 static inline void as_sequence(random_network *net)
 {
     sdlf_shape in = net->shape[net->count - 1];
@@ -165,7 +165,7 @@ static inline void add_pictures(random_network *net)
     for (int i = between(c, 1, MOST_LAYERS); i > 0; i--) add_layer(net);
 }
 
-/* Scores of the last node: of each sample, position or pixel; or numbers that targets are compared with. */
+/* Scores from the last node, per sample, position or pixel; or values that are compared with targets. */
 static inline sdlf_node scores_of(random_network *net)
 {
     chance *c = &net->c;
@@ -192,7 +192,7 @@ static inline sdlf_node scores_of(random_network *net)
     return sdlf_softmax(net->model, x);
 }
 
-/* The model is the caller's, built. */
+/* Build the network of a seed; the caller owns the model. */
 static inline random_network random_network_make(uint64_t seed)
 {
     random_network net = {.c = {.seed = seed}};

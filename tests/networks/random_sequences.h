@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Layers of sequences (T,C) by chance: embeddings, attention, recurrent layers, norms. */
+/* Random layers for sequences (T,C): embeddings, attention, recurrent layers, norms. */
 #ifndef SDLF_TESTS_NETWORKS_RANDOM_SEQUENCES_H
 #define SDLF_TESTS_NETWORKS_RANDOM_SEQUENCES_H
 
@@ -7,7 +7,7 @@
 
 enum { MOST_POSITIONS = 14, MOST_VOCABULARY = 20 };
 
-/* Tokens, as integers or as whole numbers, or vectors. */
+/* Add an input of tokens, stored as integers or as floats, or of vectors. */
 static inline void add_sequence_input(random_network *net)
 {
     chance *c = &net->c;
@@ -65,7 +65,7 @@ static inline sdlf_node positioned(random_network *net, sdlf_node x, int64_t uni
     return sdlf_position_embedding(net->model, x, NULL);
 }
 
-/* Two nodes of as many positions, combined or side by side; else nothing. */
+/* Combine or concatenate two nodes with the same number of positions, if there are any. */
 static inline void join_sequences(random_network *net, int at)
 {
     int other = draw(&net->c, net->count);
@@ -105,7 +105,7 @@ static inline void add_sequence_layer(random_network *net)
     }
 }
 
-/* The last sequence as one vector (N,C), or left to a fully connected layer, which flattens it. */
+/* The last sequence as one vector (N,C), or unchanged for a fully connected layer, which flattens it. */
 static inline sdlf_node one_vector(random_network *net)
 {
     sdlf_node x = net->node[net->count - 1];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Protocol Buffers messages put together byte by byte, so that tests can make files that no library would write. */
+/* Protocol Buffers messages built byte by byte, so that tests can create files that no library would write. */
 #ifndef SDLF_TESTS_ONNX_BYTES_H
 #define SDLF_TESTS_ONNX_BYTES_H
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the networks of export_cases.h are put together from, and the functions that do it. */
+/* The building blocks of the networks of export_cases.h. */
 #ifndef SDLF_TESTS_ONNX_EXPORT_NODES_H
 #define SDLF_TESTS_ONNX_EXPORT_NODES_H
 
@@ -12,7 +12,7 @@ static inline sdlf_node image(sdlf_model *net, int channels, int height, int wid
     return sdlf_input(net, "image", SDLF_FLOAT32, sdlf_shape(channels, height, width));
 }
 
-/* An output of its own, numbered. */
+/* Add the node as another numbered output. */
 static inline void give(sdlf_model *net, sdlf_node node)
 {
     char name[32];
@@ -46,7 +46,7 @@ static inline sdlf_node as_integer(sdlf_model *net, sdlf_node x, int dtype)
     return sdlf_cast(net, number(net, x, SDLF_LAYER_MULTIPLY, 20, false), &(sdlf_cast_options){.dtype = dtype});
 }
 
-/* ---- cases of moves and of resizing: export_moves.c ---- */
+/* ---- cases of data movement and resizing: export_moves.c ---- */
 
 void export_moves(sdlf_model *net);
 void export_narrowed(sdlf_model *net);

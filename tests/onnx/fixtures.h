@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The models under fixtures/, which scripts/make-onnx-fixtures.py makes, and whether this build reads any. */
+/* The models under fixtures/, which scripts/make-onnx-fixtures.py writes, and whether this build can read ONNX. */
 #ifndef SDLF_TESTS_ONNX_FIXTURES_H
 #define SDLF_TESTS_ONNX_FIXTURES_H
 
@@ -10,7 +10,7 @@
 
 #include <sdlf/formats.h>
 
-/* A file's path; the last eight stay. */
+/* The path of a file; the last eight results stay valid. */
 static inline const char *onnx_fixture(const char *name, const char *file)
 {
     static char path[8][600];
@@ -29,7 +29,7 @@ static inline bool onnx_available(void)
     return !absent;
 }
 
-/* The only test of a program that wants ONNX files where there are none. */
+/* The only test of a program that needs ONNX files in a build without ONNX. */
 static inline void no_onnx(void)
 {
     test_skip("this build reads no ONNX files");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Small ONNX files that describe much: models of any number of nodes, and nodes that protobuf makes large. */
+/* Small ONNX files that expand a lot: models with any number of nodes, and nodes that are large once unpacked. */
 #ifndef SDLF_TESTS_ONNX_HOSTILE_H
 #define SDLF_TESTS_ONNX_HOSTILE_H
 
@@ -10,7 +10,7 @@
 #include "testing.h"
 #include "tests/onnx/bytes.h"
 
-/* A graph that grows. Zeroed: empty; hostile_write releases it. */
+/* A growing graph. Zeroed: empty; hostile_write releases it. */
 typedef struct hostile_graph {
     char *data;
     size_t size, capacity;
@@ -27,7 +27,7 @@ static inline void hostile_append(hostile_graph *graph, const void *data, size_t
     graph->size += size;
 }
 
-/* TYPE(inputs, parted by blanks) -> output, and behind it so many attributes of no bytes at all. */
+/* Add TYPE(inputs, separated by blanks) -> output, followed by a number of empty attributes. */
 static inline void hostile_node(hostile_graph *graph, const char *type, const char *inputs, const char *output,
                                 size_t attributes)
 {
@@ -45,8 +45,8 @@ static inline void hostile_node(hostile_graph *graph, const char *type, const ch
     for (size_t i = 0; i < attributes; i++) hostile_append(graph, "\x2a\x00", 2);
 }
 
-/* A chain of `count` nodes from `first` to the names PREFIX0, PREFIX1, ...; "%" among the inputs is the one before.
- * Gives the last name. */
+/* Add a chain of `count` nodes from `first`, with outputs PREFIX0, PREFIX1, ...; "%" in the inputs is the previous
+ * output. Returns the last name. */
 static inline const char *hostile_chain(hostile_graph *graph, const char *type, const char *inputs, const char *prefix,
                                         const char *first, int count)
 {
@@ -65,7 +65,7 @@ static inline const char *hostile_chain(hostile_graph *graph, const char *type, 
     return name;
 }
 
-/* `first` joined to itself along the axis, that to itself, ...: 2^count times as large. Gives the last name. */
+/* Concatenate `first` with itself along the axis, and so on: 2^count times as large. Returns the last name. */
 static inline const char *hostile_doubling(hostile_graph *graph, const char *first, int axis, int count)
 {
     static char name[40];
@@ -87,7 +87,7 @@ static inline const char *hostile_doubling(hostile_graph *graph, const char *fir
     return name;
 }
 
-/* So many constants of n zeros each, added to the sum of x one after the other. Gives the last name. */
+/* Add `count` constants of n zeros each to the sum of x, one after another. Returns the last name. */
 static inline const char *hostile_zeros(hostile_graph *graph, int count)
 {
     static char name[40];
@@ -104,7 +104,7 @@ static inline const char *hostile_zeros(hostile_graph *graph, int count)
     return name;
 }
 
-/* The file: x (1,4) of float32, `n`, a list of one int64, and the output. */
+/* Write the file, with inputs x (1,4) of float32 and `n`, a list of one int64, and the output. */
 static inline const char *hostile_write(hostile_graph *graph, const char *file, const char *output, int64_t n)
 {
     bytes tail = {.size = 0}, number = {.size = 0}, set = {.size = 0}, head = {.size = 0};

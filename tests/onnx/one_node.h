@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A model of one node, made where it is needed, and what it computes. */
+/* A model of one node, built by the test, and a check of its result. */
 #ifndef SDLF_TESTS_ONNX_ONE_NODE_H
 #define SDLF_TESTS_ONNX_ONE_NODE_H
 
@@ -16,7 +16,7 @@
 enum { ONE_FLOAT = 1, ONE_UINT8 = 2, ONE_INT8 = 3, ONE_INT32 = 6, ONE_INT64 = 7, ONE_BOOL = 9, ONE_DOUBLE = 11 };
 enum { ONE_MOST = 16, ONE_INPUTS = 5, ONE_ATTRIBUTES = 6 };
 
-/* An input: type 0 is one that is left out. */
+/* An input; type 0: omitted. */
 typedef struct one_input {
     int type, rank;
     int64_t dim[4];
@@ -28,13 +28,13 @@ typedef struct one_input {
 typedef struct one_attribute {
     const char *name, *text;
     int64_t integer[4];
-    int list; /* how many; 0: it is one number */
+    int list; /* number of elements; 0: a single integer */
     float real[4];
-    int reals; /* how many; 0: it is none of floats; -1: it is one float */
+    int reals; /* number of floats; 0: not floats; -1: a single float */
 } one_attribute;
 
 typedef struct one_model {
-    const char *type;  /* of ai.onnx.ml, if that stands in front of it */
+    const char *type;  /* of ai.onnx.ml if so prefixed */
     int opset, output; /* the output's type */
     one_input input[ONE_INPUTS];
     one_attribute attribute[ONE_ATTRIBUTES];
@@ -132,7 +132,7 @@ static inline sdlf_status one_import(sdlf_model **model, const one_model *wanted
     return sdlf_model_from_onnx(model, test_path("one.onnx"), NULL);
 }
 
-/* Is y of that shape ("2x3"), and has it these elements within 1e-6 of each? */
+/* Check that y has that shape ("2x3") and these elements, within 1e-6 each. */
 static inline void one_check_with(const char *calculator_name, const one_model *wanted, const char *shape,
                                   const double *expected)
 {

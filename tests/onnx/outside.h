@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The files beside a graph that hold its weights, "GRAPH.HASH.data". */
+/* The external weight files of a graph, "GRAPH.HASH.data". */
 #ifndef SDLF_TESTS_ONNX_OUTSIDE_H
 #define SDLF_TESTS_ONNX_OUTSIDE_H
 
 #include <glob.h>
 #include <stdio.h>
 
-/* How many there are. The last one's path goes to `last`, unless that is NULL. */
+/* Returns their number. The last one's path goes to `last`, unless that is NULL. */
 static inline int outside_files(const char *graph, char last[600])
 {
     char pattern[700];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A network that is mostly weights, in an ONNX file, and how to leave them there. */
+/* A network in an ONNX file that consists mostly of weights, and reading it with the weights left in the file. */
 #ifndef SDLF_TESTS_ONNX_PRODUCTS_H
 #define SDLF_TESTS_ONNX_PRODUCTS_H
 
@@ -11,7 +11,7 @@ static const sdlf_onnx_options leaving = {.leave_weights = true};
 
 enum { SIDE = 1024, LAYERS = 4, WEIGHTS = LAYERS * SIDE * SIDE * (int)sizeof(float) };
 
-/* ONNX, with its weights beside it, where that is wanted (outside.h). */
+/* Write the network as ONNX, with external weights if `outside` (outside.h). */
 static inline const char *write_products(const char *name, bool outside)
 {
     const char *path = test_path(name);

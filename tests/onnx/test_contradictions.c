@@ -55,7 +55,7 @@ static void what_is_said_twice_is_refused(void)
         {{2, 0, 1, FLOAT, 1}, "ModelProto: a second graph"},
         {{1, 12, 1, FLOAT, 1}, "opset 12, and 17 before"},
         {{1, 0, 2, FLOAT, 1}, "output 'y' is duplicated"},
-        {{1, 0, 1, INT64, 1}, "output 'y' is said to be of int64, and is of float32"},
+        {{1, 0, 1, INT64, 1}, "output 'y' is declared as int64, but is float32"},
         {{1, 0, 1, FLOAT, 2}, "node 0 (LeakyRelu): attribute 'alpha' is duplicated"},
     };
     const char *path = test_path("twice.onnx");

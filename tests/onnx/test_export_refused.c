@@ -75,7 +75,7 @@ static void what_cannot_be_said_is_refused(void)
     refused(0, 0, "layer 1 'mine' (own) cannot be written as ONNX: its class has no ONNX writer");
     refused(1, 0, "layer 1 'r' (resize) cannot be written as ONNX: 1x2x5x6 to 1x2x7x7 at a scale of 2");
     refused(2, 0,
-            "(softmax_cross_entropy) cannot be written as ONNX: losses are left out, but something reads this one");
+            "(softmax_cross_entropy) cannot be written as ONNX: losses are not exported, but something reads this one");
     refused(3, 18, "(pad) cannot be written as ONNX: mode wrap needs opset 19, and opset 18 was asked for");
     sdlf_model *model = export_case_model(NULL, "mlp");
     const char *path = test_path("refused.onnx");

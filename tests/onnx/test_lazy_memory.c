@@ -36,7 +36,7 @@ static sdlf_memory_info measure(const char *name, const char *path, bool leave, 
     int64_t before = test_live_bytes();
     CHECK_OK(sdlf_model_from_onnx(&model, path, leave ? &leaving : NULL));
     CHECK_OK(sdlf_plan_create(&plan, model,
-                              &(sdlf_plan_options){.batch = 1, .forward = calculator, .take_parameters = take}));
+                              &(sdlf_plan_options){.batch = 1, .forward = calculator, .consume_parameters = take}));
     *most = test_peak_bytes() - before;
     *end = test_live_bytes() - before;
     if (plan != NULL) memory = sdlf_plan_memory(plan);

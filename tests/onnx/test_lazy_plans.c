@@ -55,7 +55,7 @@ static char *run(sdlf_calculator *calculator, sdlf_calculator *other, const char
     CHECK_OK(sdlf_model_from_onnx(&model, path, leave ? &leaving : NULL));
     CHECK(open_files() > files || !leave);
     sdlf_plan_options options = {
-        .batch = 1, .forward = calculator, .dtype = dtype, .take_parameters = leave, .placement = placement};
+        .batch = 1, .forward = calculator, .dtype = dtype, .consume_parameters = leave, .placement = placement};
     for (int i = 1; i < sdlf_model_layer_count(model) && i < 64 && other != NULL; i += 2)
         placement[options.placement_count++] =
             (sdlf_placement){.layer = sdlf_model_layer(model, i)->name, .forward = other};
@@ -138,7 +138,7 @@ static void the_model_waits_for_its_plan(void)
     CHECK_FAILS(sdlf_model_save(model, test_path("left.safetensors")), SDLF_ERROR_ARGUMENT, why);
     CHECK_FAILS(sdlf_model_to_onnx(model, test_path("left.onnx"), NULL, NULL), SDLF_ERROR_ARGUMENT, why);
     CHECK_FAILS(sdlf_model_build(model, 1), SDLF_ERROR_ARGUMENT, why);
-    options.take_parameters = true;
+    options.consume_parameters = true;
     CHECK_OK(sdlf_plan_measure(&memory, model, &options));
     CHECK_OK(sdlf_plan_create(&plan, model, &options));
     if (plan != NULL) {
@@ -188,7 +188,7 @@ static void a_file_that_changes_is_told(void)
         const char *path = write_products("changed.onnx", outside);
         sdlf_model *model = NULL;
         sdlf_plan *plan = NULL;
-        sdlf_plan_options options = {.batch = 1, .forward = calculator, .take_parameters = true};
+        sdlf_plan_options options = {.batch = 1, .forward = calculator, .consume_parameters = true};
         CHECK_OK(sdlf_model_from_onnx(&model, path, &leaving));
         char weights[600];
         CHECK_EQUAL(outside_files(path, weights), outside);
@@ -215,7 +215,7 @@ static sdlf_status attempt(void *calculator)
     sdlf_status status = sdlf_model_from_onnx(&model, onnx_fixture("residual", "model.onnx"), &leaving);
     if (status == SDLF_OK)
         status = sdlf_plan_create(&plan, model,
-                                  &(sdlf_plan_options){.batch = 1, .forward = calculator, .take_parameters = true});
+                                  &(sdlf_plan_options){.batch = 1, .forward = calculator, .consume_parameters = true});
     sdlf_plan_free(plan);
     sdlf_model_free(model);
     return status;

@@ -69,8 +69,8 @@ static bool run(const char *path, bool leave, float *y)
     sdlf_plan *plan = NULL;
     const float x[ROWS] = {1, -2, 0.5f};
     bool ran = CHECK_OK(sdlf_model_from_onnx(&model, path, leave ? &leaving : NULL)) &&
-               CHECK_OK(sdlf_plan_create(&plan, model,
-                                         &(sdlf_plan_options){.batch = 1, .forward = cpu, .take_parameters = leave})) &&
+               CHECK_OK(sdlf_plan_create(
+                   &plan, model, &(sdlf_plan_options){.batch = 1, .forward = cpu, .consume_parameters = leave})) &&
                CHECK_OK(test_plan_write(plan, "x", x)) && CHECK_OK(sdlf_plan_forward(plan)) &&
                CHECK_OK(test_plan_read(plan, "y", y));
     sdlf_plan_free(plan);
@@ -120,7 +120,7 @@ static void what_the_caller_knew_stays(void)
         free(w);
         if (there &&
             CHECK_OK(sdlf_plan_create(&plan, made,
-                                      &(sdlf_plan_options){.batch = 1, .forward = cpu, .take_parameters = true})) &&
+                                      &(sdlf_plan_options){.batch = 1, .forward = cpu, .consume_parameters = true})) &&
             CHECK_OK(test_plan_write(plan, "x", x)) && CHECK_OK(sdlf_plan_forward(plan)) &&
             CHECK_OK(test_plan_read(plan, "y", y))) {
             for (int e = 0; e < side; e++) CHECK_CLOSE(y[e], e + 1, 0);

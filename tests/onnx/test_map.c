@@ -124,7 +124,7 @@ static void what_is_no_file_is_told(void)
 {
     onnx_map map;
     CHECK(mkfifo(test_path("pipe"), 0600) == 0); /* nobody writes to it, and nobody waits */
-    CHECK_FAILS(onnx_map_open(&map, test_path("pipe")), SDLF_ERROR_IO, "it is no regular file");
+    CHECK_FAILS(onnx_map_open(&map, test_path("pipe")), SDLF_ERROR_IO, "it is not a regular file");
     CHECK(onnx_map_open(&map, test_path("missing")) == SDLF_ERROR_IO);
     CHECK_FAILS(onnx_map_open(&map, "/"), SDLF_ERROR_IO, "it is a folder");
     test_write_file(test_path("empty"), "", 0);

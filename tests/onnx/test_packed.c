@@ -20,7 +20,8 @@ static sdlf_status open_plan(sdlf_model **model, sdlf_plan **plan, int64_t rows,
     if (status != SDLF_OK) return status;
     return sdlf_plan_create(
         plan, *model,
-        &(sdlf_plan_options){.batch = rows, .forward = calculator, .take_parameters = leave, .no_fusion = no_fusion});
+        &(sdlf_plan_options){
+            .batch = rows, .forward = calculator, .consume_parameters = leave, .no_fusion = no_fusion});
 }
 
 /* Rows of the fixture's batch give what onnxruntime gave, whether they are 1, 2, ... or all 8. */

@@ -175,7 +175,7 @@ static void a_state_that_does_not_grow(void)
         CHECK_OK(sdlf_plan_read(plan, "next", next, SDLF_FLOAT32, sizeof next));
         CHECK(next[0] == (float)i && next[1] == (float)(2 * i));
     }
-    CHECK_FAILS(sdlf_stateful_rewind(sum, 1), SDLF_ERROR_ARGUMENT, "only begin anew");
+    CHECK_FAILS(sdlf_stateful_rewind(sum, 1), SDLF_ERROR_ARGUMENT, "can only be reset");
     CHECK_OK(sdlf_stateful_rewind(sum, 0));
     CHECK_OK(sdlf_stateful_run(sum));
     CHECK_OK(sdlf_plan_read(plan, "next", next, SDLF_FLOAT32, sizeof next));

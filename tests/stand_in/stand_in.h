@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What cuda_runtime.c and cuda_kernels.c share. */
+/* Shared by cuda_runtime.c and cuda_kernels.c. */
 #ifndef SDLF_TESTS_STAND_IN_STAND_IN_H
 #define SDLF_TESTS_STAND_IN_STAND_IN_H
 
@@ -7,24 +7,24 @@
 
 typedef struct stand_in_generation {
     int capability, multiprocessors;
-    size_t shared; /* bytes that a block may ask for */
+    size_t shared; /* maximum bytes per block */
 } stand_in_generation;
 
 /* The device. */
 const stand_in_generation *stand_in_device(void);
 
-/* The error itself, which cudaGetLastError then tells. */
+/* Returns the error and records it for cudaGetLastError. */
 cudaError_t stand_in_result(cudaError_t error);
 
-/* What a stream does: a copy, a fill, or a launch, which leaves nothing behind. */
+/* A stream operation: a copy, a fill, or a launch, which has no effect. */
 typedef struct stand_in_step {
     void *to;
-    const void *from; /* NULL: filled with value */
+    const void *from; /* NULL: fill with `value` */
     size_t bytes;
     int value;
 } stand_in_step;
 
-/* Carried out, or captured. */
+/* Execute or capture an operation. */
 cudaError_t stand_in_take(stand_in_step s);
 
 #endif

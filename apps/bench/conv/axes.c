@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The plane of the convolution lab's chart. */
+/* The axes of the convolution lab's chart. */
 #include "apps/bench/conv/axes.h"
 
 #include <math.h>
@@ -74,7 +74,7 @@ static void draw_tick(const axes *a, double value, bool up, bool strong, bool na
     }
 }
 
-/* A line at 1, 2 and 5 times each power of ten; a number at each power, and at all lines where these are few. */
+/* Draws a line at 1, 2 and 5 times each power of ten; a label at each power, or at all lines if these are few. */
 static void draw_ticks(const axes *a, bool up)
 {
     static const double steps[] = {1, 2, 5};
@@ -88,7 +88,7 @@ static void draw_ticks(const axes *a, bool up)
     }
 }
 
-/* The roof's corners: its beginning at the left or at the lower edge, whichever it meets, and its ridge. */
+/* The roof's corners: its start at the left or the lower edge, whichever it meets, and its ridge. */
 typedef struct roof {
     double x[2], y[2];
 } roof;
@@ -122,7 +122,7 @@ void axes_draw(const axes *a)
             AXES_TOP + a->height / 2);
 }
 
-/* Words had better not lie on a line: it weighs as many marks as it has pixels. */
+/* Labels should avoid lines: a line adds one soft item for each pixel. */
 static void add_line(label_map *map, double x, double y, double to_x, double to_y)
 {
     int steps = 1 + (int)hypot(to_x - x, to_y - y);
@@ -130,8 +130,8 @@ static void add_line(label_map *map, double x, double y, double to_x, double to_
         label_add(map, label_around(x + (to_x - x) * i / steps, y + (to_y - y) * i / steps, 2), false);
 }
 
-/* The flat part's figure lies on it, below it or at the upper edge, where there are fewest marks; the slope's lies
- * along it. */
+/* The flat part's label is above or below it or at the upper edge, where there are fewest marks; the slope's runs along
+ * it. */
 void axes_name_roof(axes *a)
 {
     const roof r = roof_of(a);
@@ -155,7 +155,7 @@ void axes_name_roof(axes *a)
     snprintf(text, sizeof text, "%s in a copy", number_scaled(a->limits.bytes, "B/s").text);
     double angle = atan2(r.y[1] - r.y[0], r.x[1] - r.x[0]) * 180 / acos(-1),
            length = hypot(r.y[1] - r.y[0], r.x[1] - r.x[0]);
-    if (length < label_width(text, 13, false)) return; /* no room along the slope; the words below the chart say it */
+    if (length < label_width(text, 13, false)) return; /* no space along the slope; the text below the chart has it */
     snprintf(place, sizeof place, "transform=\"translate(%.1f %.1f) rotate(%.1f)\" y=\"-8\" text-anchor=\"middle\"",
              (r.x[0] + r.x[1]) / 2, (r.y[0] + r.y[1]) / 2, angle);
     axes_word(a->file, place, style, text);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The convolution lab as a roofline chart, an SVG file.
  *
- * Across: the convolution's FLOPs for each byte that a rung moves; up: the convolution's FLOPs in a second; both
- * logarithmic. The roof is the machine's limits, measured: a slope (bytes a second) and a flat part (FLOPs a second),
- * each with its figure. Each rung has a mark of its own: a small one for each convolution, a large one, with the rung's
- * name beside it, for all of them together. To the right the rungs stand once more, the fastest first, with their
- * figures. The ground is white, on dark pages too. */
+ * x: the convolution's FLOPs for each byte that a rung moves; y: the convolution's FLOPs a second; both logarithmic.
+ * The roof shows the machine's measured limits: a slope (bytes a second) and a flat part (FLOPs a second), each with
+ * its figure. Each rung has its own mark: a small one for each convolution, and a large one, labelled with the rung's
+ * name, for all of them together. A list on the right shows the rungs again, the fastest first, with their figures. The
+ * background is white, on dark pages too. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@
 
 enum {
     WIDTH = 1000,
-    LEAST_HEIGHT = 430, /* of the plot; more where there are many rungs */
+    LEAST_HEIGHT = 430, /* of the plot; more if there are many rungs */
     BELOW = 104,
     LIST = AXES_LEFT + AXES_WIDTH + 34, /* the marks of the list of rungs */
     LIST_GAP = 31,
@@ -40,7 +40,7 @@ typedef struct place {
 typedef struct chart {
     const lab *lab;
     axes axes;
-    int count, base; /* places, the fastest first; the rung that speed-ups are against */
+    int count, base; /* places, the fastest first; the baseline of speed-ups */
     place place[LAB_RUNGS];
 } chart;
 
@@ -67,7 +67,7 @@ static void find_rungs(chart *c)
     qsort(c->place, (size_t)c->count, sizeof c->place[0], by_rate);
 }
 
-/* Across and up, of a rung on a convolution. */
+/* The x and y of a rung on a convolution. */
 static double flops_a_byte(const lab *l, int index, int rung)
 {
     return (double)l->cost[index].flops / (double)l->result[index][rung].work.bytes;
@@ -78,7 +78,7 @@ static double flops_a_second(const lab *l, int index, int rung)
     return (double)l->cost[index].flops / l->result[index][rung].seconds;
 }
 
-/* Room for all points and for the roof's edge; then where the large marks are. */
+/* Fits the axes to all points and the roof's ridge; then places the large marks. */
 static void find_axes(chart *c, FILE *file)
 {
     const lab *l = c->lab;
@@ -118,8 +118,8 @@ static void draw_marks(chart *c)
     }
 }
 
-/* The name of a rung beside its large mark, or farther off with a line to it; none where everything is full, since the
- * list has it. */
+/* Draws the name of a rung beside its large mark, or farther away with a line to it; none if there is no space, since
+ * the list has it. */
 static void name_mark(chart *c, const place *p)
 {
     enum { WAYS = 16, RINGS = 4 };
@@ -147,7 +147,7 @@ static void name_mark(chart *c, const place *p)
     label_add(&c->axes.map, *box, true);
 }
 
-/* The rungs, the fastest first: mark, name, rate, and how many times as fast as the base on the same convolutions. */
+/* Draws the rungs, the fastest first: mark, name, rate, and the speed-up over the base on the same convolutions. */
 static void draw_list(const chart *c)
 {
     const lab *l = c->lab;

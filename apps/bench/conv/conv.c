@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* sdlf bench conv: the convolution lab. Every algorithm that a calculator has for a convolution is a rung of a ladder;
- * all of them are timed on the same convolutions, compared with reference, and set beside the machine's limits. Or a
- * report that was stored is shown again. docs/guides/convolution-algorithms.md explains them. */
+ * all of them are timed on the same convolutions, and compared with reference and with the machine's limits. It can
+ * also show a stored report. docs/guides/convolution-algorithms.md explains the algorithms. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,21 +29,21 @@ static const argument what_arguments[] = {
     {"side", ARGUMENT_INT, offsetof(lab_settings, side), "N", .minimum = 1, .maximum = 65536,
      .help = "height and width of the images, instead of the workload's"},
     {"dtype", ARGUMENT_CHOICE, offsetof(lab_settings, dtype), "TYPE", .choices = dtype_names, .fallback = "float32",
-     .help = "the type of all numbers"},
+     .help = "element type of all tensors"},
     {.name = "Or one convolution", .type = ARGUMENT_HEADING},
     {"shape", ARGUMENT_TEXT, offsetof(lab_settings, shape.shape), "NxCxHxW",
      .help = "the images, instead of a workload"},
     {"kernel", ARGUMENT_TEXT, offsetof(lab_settings, shape.kernel), "KxRxS",
-     .help = "how many filters, how high and wide"},
+     .help = "number, height and width of filters"},
     {"stride", ARGUMENT_TEXT, offsetof(lab_settings, shape.stride), "N", .help = "one number or two, 2x1 (default: 1)"},
     {"padding", ARGUMENT_TEXT, offsetof(lab_settings, shape.padding), "N",
      .help = "on each side; one number or two (default: 0)"},
     {"dilation", ARGUMENT_TEXT, offsetof(lab_settings, shape.dilation), "N", .help = "one number or two (default: 1)"},
     {"groups", ARGUMENT_INT, offsetof(lab_settings, shape.groups), "N", .minimum = 1, .maximum = 1 << 24,
-     .fallback = "1", .help = "as many as there are channels: depthwise"},
+     .fallback = "1", .help = "groups; as many as channels: depthwise"},
     {.name = "Who computes, for how long", .type = ARGUMENT_HEADING},
     {"calculator", ARGUMENT_NAME, offsetof(lab_settings, calculator), "NAME", .names = machine_calculator_name,
-     .fallback = "cpu", .help = "whose algorithms are timed; with a --math that cpu has not: the first that has it"},
+     .fallback = "cpu", .help = "whose algorithms are timed; if cpu lacks the --math mode, the first that has it"},
     {"against", ARGUMENT_LIST, offsetof(lab_settings, against), "NAME",
      .help = "also time the algorithm that this calculator chooses; may be repeated (default: cudnn beside cuda, where "
              "there is one)"},
@@ -92,7 +92,7 @@ static void print_limits(const lab_session *s)
     fflush(stdout);
 }
 
-/* Every convolution, measured and shown. */
+/* Measures and shows every convolution. */
 static sdlf_status measure_all(lab_session *s, const arguments *given)
 {
     sdlf_status status = lab_session_open(s, given);
@@ -111,7 +111,7 @@ static sdlf_status measure_all(lab_session *s, const arguments *given)
     return status;
 }
 
-/* A stored report, shown as if it had just been measured. What says what to measure does not go with it. */
+/* Shows a stored report as if it had just been measured. Options on what to measure are rejected. */
 static sdlf_status show_stored(lab_session *s, const arguments *given)
 {
     static const argument_part measuring[] = {{what_arguments, 0}, {machine_arguments, 0}, {0}};
@@ -160,11 +160,10 @@ static int run(int count, char **words)
         .command = "bench conv",
         .synopsis = "[options]",
         .text =
-            "Time every algorithm that a calculator has for a convolution, from the plainest on: on the "
-            "convolutions of a network or an "
-            "experiment, or on any one. Each row says how long it takes, how much of the machine's measured limits "
-            "that is, and "
-            "how far the result is from reference's. docs/guides/convolution-algorithms.md explains the algorithms.",
+            "Time every algorithm that a calculator has for a convolution, from the plainest on: on the convolutions "
+            "of a network or an experiment, or on any one. Each row gives the time, its share of the machine's "
+            "measured limits, and the error against reference. docs/guides/convolution-algorithms.md explains the "
+            "algorithms.",
         .parts = parts,
         .epilogue = lab_workloads_print,
         .examples = "  sdlf bench conv --workload vgg16 --svg vgg16.svg\n"

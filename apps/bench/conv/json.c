@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the convolution lab found, as JSON. */
+/* The results of the convolution lab, as JSON. */
 #include <math.h>
 
 #include <sdlf/version.h>

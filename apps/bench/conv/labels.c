@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where words go in a chart full of marks. */
+/* Label placement in a chart full of marks. */
 #include "apps/bench/conv/labels.h"
 
 #include <string.h>
@@ -26,7 +26,7 @@ static bool meet(const label_box *a, const label_box *b)
     return a->left < b->right && b->left < a->right && a->top < b->bottom && b->top < a->bottom;
 }
 
-/* How many soft items lie under the box; -1: it cannot be taken. */
+/* The number of soft items that the box overlaps; -1: it must not be used. */
 static int under(const label_map *map, const label_box *box)
 {
     int soft = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where words go in a chart full of marks. */
+/* Label placement in a chart full of marks. */
 #ifndef SDLF_APPS_BENCH_CONV_LABELS_H
 #define SDLF_APPS_BENCH_CONV_LABELS_H
 
@@ -10,29 +10,29 @@ typedef struct label_box {
     double left, top, right, bottom;
 } label_box;
 
-/* What stands in the chart already. Words may not lie on what is hard, and had better not lie on what is soft. */
+/* The occupied areas of the chart. Labels must not overlap hard items, and should not overlap soft ones. */
 typedef struct label_map {
     struct label_item {
         label_box box;
         bool hard;
     } * item;
     int count, most;
-    label_box frame; /* within which words must lie */
+    label_box frame; /* which must contain all labels */
 } label_map;
 
 /* The map of an empty chart; the caller frees `item`. */
 label_map label_map_of(label_box frame, int most);
 
-/* A box around (x,y); what does not fit the map any more is left out. */
+/* Add a box to the map; items beyond its capacity are dropped. */
 void label_add(label_map *map, label_box box, bool hard);
 label_box label_around(double x, double y, double size);
 
-/* Of `count` boxes, which come in rings of `ring`, each farther off: the index of one that is clear of hard items and
- * within the frame and has the least soft items under it, where each ring outwards weighs as much as four of them; of
- * equals the first; -1 where none is clear. */
+/* Choose among `count` boxes, in rings of `ring`, each farther away: returns the index of one inside the frame that
+ * overlaps no hard item and the fewest soft items, where each ring outwards counts as four of them; the first of
+ * equals; -1 if every box overlaps a hard item. */
 int label_choose(const label_map *map, const label_box *boxes, int count, int ring);
 
-/* Pixels that words take in letters of `size`; fonts differ by a tenth. */
+/* The width of text at font size `size`, in pixels; fonts differ by a tenth. */
 double label_width(const char *text, double size, bool bold);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* The marks of the convolution lab's chart.
  *
- * Colours come round after eight rungs, and the forms then begin one further: rung r has colour r mod 8 and form (r + r
- * / 8) mod 4, so that the 8 x 4 pairs are all used before one is used again. The calculator's own choice is a ring,
- * which lies around the mark of what it takes. */
+ * Colours repeat after eight rungs, and the shapes then start one later: rung r has colour r mod 8 and shape (r + r /
+ * 8) mod 4, so that all 8 x 4 pairs are used before one repeats. The calculator's automatic choice is a ring around the
+ * mark of the chosen algorithm. */
 #include "apps/bench/conv/marks.h"
 
 #include <assert.h>

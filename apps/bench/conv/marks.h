@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The marks of the convolution lab's chart: a colour and a form for each rung. */
+/* The marks of the convolution lab's chart: a colour and a shape for each algorithm ("rung"). */
 #ifndef SDLF_APPS_BENCH_CONV_MARKS_H
 #define SDLF_APPS_BENCH_CONV_MARKS_H
 
@@ -7,7 +7,7 @@
 
 #include "apps/bench/conv/report.h"
 
-/* What a rung is drawn with; no two rungs of a ladder have both in common. */
+/* The mark of a rung; no two rungs of a ladder share both. */
 typedef struct lab_mark {
     const char *colour; /* "#3b6ea5" */
     int form;
@@ -15,7 +15,7 @@ typedef struct lab_mark {
 
 lab_mark lab_mark_of(const lab *lab, int rung);
 
-/* Draw it with its middle at (x,y), about `size` pixels in each direction: 5 and less without an outline. */
+/* Draw it centred at (x,y), about `size` pixels in each direction; at 5 or less without an outline. */
 void lab_mark_draw(FILE *file, lab_mark mark, double x, double y, double size, double opacity);
 
 #endif

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Measuring the rungs of the convolution lab.
  *
- * Reference computes in plain loops with double sums: all outputs of a large convolution would take it minutes. So what
- * is compared is the last image, and of its filters as many of the last as cost 1e8 FLOPs. The outputs are NaN before a
- * rung runs, so that what it leaves out shows. */
+ * Reference uses plain loops with double accumulators: all outputs of a large convolution would take it minutes. So
+ * only the last image is compared, with as many of the last filters as cost 1e8 FLOPs. The outputs are NaN before a
+ * rung runs, so that elements that it does not write are detected. */
 #include "apps/bench/conv/measure.h"
 
 #include <math.h>
@@ -48,16 +48,16 @@ lab_rung lab_rival_of(sdlf_calculator *calculator, bool long_name)
 
 struct lab_bench {
     sdlf_calculator *calculator, *reference;
-    bool check;               /* are outputs compared? */
+    bool check;               /* outputs are compared */
     sdlf_operation operation; /* bound on the calculator */
     sdlf_tensor expected;     /* on the host: filters [first, K) of the last image */
     int64_t first;
-    double low, high;        /* of what is expected */
-    void *memory[5], *found; /* x, w, y on the calculator, x and y channels last; the outputs to compare, on the host */
+    double low, high;        /* of the expected values */
+    void *memory[5], *found; /* x, w, y on the calculator, x and y in NHWC there; the outputs to compare, on the host */
 };
 
-/* The filters that reference computes: as many of the last ones as it has time for; all of them where they are in
- * groups. */
+/* The first filter that reference computes: as many of the last ones as it has time for; all of them if
+ * grouped. */
 static int64_t first_filter(const sdlf_operation *operation)
 {
     const int64_t *x = operation->in[0].shape.dim;
@@ -68,7 +68,7 @@ static int64_t first_filter(const sdlf_operation *operation)
     return some >= (double)filters ? 0 : some < 1 ? filters - 1 : filters - (int64_t)some;
 }
 
-/* What is left of a tensor from index `first` of an axis on: contiguous, for the outermost axes. */
+/* The part of a tensor from index `first` of an axis on: contiguous, for the outermost axes. */
 static sdlf_tensor rest(sdlf_tensor tensor, int axis, int64_t first)
 {
     return sdlf_tensor_narrow(tensor, axis, first, tensor.shape.dim[axis] - first);
@@ -91,7 +91,7 @@ static double value_at(sdlf_dtype dtype, const void *values, int64_t index)
     return dtype == SDLF_FLOAT64 ? ((const double *)values)[index] : (double)((const float *)values)[index];
 }
 
-/* Inputs on the host and on the calculator, and what reference makes of them. */
+/* Fills the inputs on the host and on the calculator, and computes the reference outputs. */
 static sdlf_status fill(lab_bench *b)
 {
     sdlf_tensor image = {0}, filters = {0};
@@ -149,7 +149,7 @@ void lab_bench_free(lab_bench *b)
     free(b);
 }
 
-/* A rung's operation with activations that are channels last. */
+/* A rung's operation with NHWC activations. */
 static sdlf_operation turned(sdlf_operation operation)
 {
     operation.in[0] = sdlf_tensor_channels_last(operation.in[0]);
@@ -157,14 +157,14 @@ static sdlf_operation turned(sdlf_operation operation)
     return operation;
 }
 
-/* Are activations channels last for this rung? Where it takes no others; and for the calculator's own choice, where
- * inference plans would bring them so. */
+/* True if activations are NHWC for this rung: if it accepts no other layout; and for the calculator's automatic choice,
+ * if inference plans would use NHWC. */
 static bool wants_channels_last(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     const sdlf_kernel_slot *slot = sdlf_calculator_slot(calculator, operation);
     sdlf_operation last = turned(*operation);
     if (!slot->channels_last || !sdlf_calculator_supports(calculator, &last)) return false;
-    if (operation->algorithm == 0) return sdlf_calculator_likes_channels_last(calculator, operation);
+    if (operation->algorithm == 0) return sdlf_calculator_prefers_channels_last(calculator, operation);
     return !sdlf_calculator_supports(calculator, operation);
 }
 
@@ -195,7 +195,7 @@ int64_t lab_bench_bytes(sdlf_calculator *calculator, const sdlf_operation *opera
            sdlf_tensor_bytes(&operation->in[1]) + 2 * sdlf_tensor_bytes(&part.out[0]);
 }
 
-/* Bind the operation to copies of x and y that are channels last, made when the first rung asks for them. */
+/* Binds the operation to NHWC copies of x and y, created when the first rung needs them. */
 static sdlf_status turn(lab_bench *b, sdlf_calculator *calculator, sdlf_operation *operation)
 {
     sdlf_tensor *operand[] = {&operation->in[0], &operation->out[0]};
@@ -211,7 +211,7 @@ static sdlf_status turn(lab_bench *b, sdlf_calculator *calculator, sdlf_operatio
     return status == SDLF_OK && !made ? copy(calculator, x, operation->in[0]) : status;
 }
 
-/* Once, on outputs that are NaN, before anything is timed. */
+/* Runs once on outputs set to NaN and compares, before anything is timed. */
 static sdlf_status compare(lab_bench *b, sdlf_calculator *calculator, const sdlf_operation *operation,
                            lab_result *result)
 {
@@ -237,7 +237,7 @@ static sdlf_status compare(lab_bench *b, sdlf_calculator *calculator, const sdlf
     return status;
 }
 
-/* Why a rung does not run, from the calculator's note. */
+/* Records why a rung does not run, from the calculator's note. */
 static void explain(lab_result *result, const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     const char *takes = sdlf_calculator_note(calculator, operation).takes;
@@ -245,11 +245,11 @@ static void explain(lab_result *result, const sdlf_calculator *calculator, const
              takes ? takes : "");
 }
 
-/* Take memory for weights that are prepacked, and for scratch space. False: there is none, and the result says so. */
+/* Allocates memory for prepacked weights, and for workspace. False: out of memory, which the result records. */
 static bool take_memory(sdlf_calculator *calculator, sdlf_operation *operation, void *memory[2], lab_result *result)
 {
     sdlf_tensor *tensor[] = {&operation->prepared, &operation->workspace};
-    for (int i = 0; i < 2; i++) { /* what is ready needs no scratch space */
+    for (int i = 0; i < 2; i++) { /* prepacked weights need no workspace */
         int64_t bytes =
             i == 0 ? sdlf_calculator_prepared(calculator, operation) : sdlf_calculator_workspace(calculator, operation);
         if (i == 0) result->prepared = bytes;

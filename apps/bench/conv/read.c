@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* A stored report of the convolution lab, read back.
  *
- * What is read is checked as input from outside: the first value that is not as it should be ends the reading, with its
- * place in the file ("convolutions[3].shape.stride"). After an error the readers below return values that do no
- * harm. */
+ * The file is checked as untrusted input: the first invalid value ends the reading, with its path in
+ * the file ("convolutions[3].shape.stride"). After an error the readers below return harmless
+ * values. */
 #include "apps/bench/conv/read.h"
 
 #include <math.h>
@@ -13,11 +13,11 @@
 
 #include "apps/input/json_size.h"
 
-enum { MOST_BYTES = 4 << 20 }; /* twice what the most rungs and convolutions need */
+enum { MOST_BYTES = 4 << 20 }; /* twice what the largest report needs */
 
 static const double work_most = 1e16; /* FLOPs or bytes of a convolution's layers */
 
-/* No machine is outside of these, and sums and quotients of what is in them are numbers that a chart can show. */
+/* Every machine is within these bounds, and sums and quotients of values within them can be shown in a chart. */
 typedef struct bounds {
     double least, most;
 } bounds;
@@ -25,7 +25,7 @@ static const bounds seconds_range = {1e-12, 1e12}, rate_range = {1, 1e24}; /* ra
 
 typedef struct reader {
     const char *path;
-    char where[64]; /* the object that is read, with a point: "limits." */
+    char where[64]; /* the current object, with a dot: "limits." */
     sdlf_status status;
 } reader;
 
@@ -35,7 +35,7 @@ static void refuse(reader *r, const char *key, const char *expected)
         r->status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: %s%s: expected %s", r->path, r->where, key, expected);
 }
 
-/* Words for a terminal and a chart: without control characters. */
+/* Reads text for a terminal and a chart: without control characters. */
 static const char *read_text(reader *r, const json_t *object, const char *key, const char *fallback)
 {
     const json_t *value = json_object_get(object, key);
@@ -50,7 +50,7 @@ static const char *read_text(reader *r, const json_t *object, const char *key, c
 
 static double read_number(reader *r, const json_t *object, const char *key, bounds range)
 {
-    double value = json_number_value(json_object_get(object, key)); /* 0: there is none */
+    double value = json_number_value(json_object_get(object, key)); /* 0: missing */
     if (value >= range.least && value <= range.most) return value;
     char expected[64];
     snprintf(expected, sizeof expected, "a number from %g to %g", range.least, range.most);
@@ -58,7 +58,7 @@ static double read_number(reader *r, const json_t *object, const char *key, boun
     return 1;
 }
 
-/* Two times, or NaN for those that are not there. */
+/* Reads two times, NaN if missing. */
 static void read_quarters(reader *r, const json_t *object, double *quarters)
 {
     const json_t *array = json_object_get(object, "quarters");
@@ -72,7 +72,7 @@ static void read_quarters(reader *r, const json_t *object, double *quarters)
     }
 }
 
-/* A number from 0 on, or what stands for one that is not there. */
+/* Reads a number >= 0, or returns the given value if it is missing. */
 static double read_optional(reader *r, const json_t *object, const char *key, double missing)
 {
     const json_t *value = json_object_get(object, key);
@@ -92,7 +92,7 @@ static int64_t read_whole(reader *r, const json_t *object, const char *key, int6
     return least;
 }
 
-/* Numbers of a shape. */
+/* Reads the sizes of a shape. */
 static void read_sizes(reader *r, const json_t *object, const char *key, int64_t least, int count, int64_t *values)
 {
     const json_t *array = json_object_get(object, key);
@@ -108,7 +108,7 @@ static void read_sizes(reader *r, const json_t *object, const char *key, int64_t
     if (!good) refuse(r, key, expected);
 }
 
-/* An array of 1 to `most` objects. */
+/* Reads the length of an array of 1 to `most` objects. */
 static int read_count(reader *r, const json_t *object, const char *key, int most)
 {
     size_t count = json_array_size(json_object_get(object, key));
@@ -156,7 +156,7 @@ static lab_shape read_shape(reader *r, const json_t *json)
     return s;
 }
 
-/* The most layers of a report, so that the sum of their work fits int64. */
+/* Reads the work of a convolution; for all its layers it must not exceed work_most, so that sums fit int64. */
 static int64_t read_work(reader *r, const json_t *json, const char *key, int64_t least, int layers)
 {
     int64_t work = read_whole(r, json, key, least);
@@ -220,7 +220,7 @@ static void read_case(reader *r, const json_t *json, lab *l, int index)
     r->where[0] = '\0';
 }
 
-/* Keep the rungs that are wanted, in their order. */
+/* Keeps the wanted rungs, in their order. */
 static sdlf_status keep(lab *l, const argument_list *wanted, const char *path)
 {
     bool kept[LAB_RUNGS] = {false};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the convolution lab found, as tables. */
+/* The results of the convolution lab, as tables. */
 #include "apps/bench/conv/report.h"
 
 #include <math.h>
@@ -151,7 +151,7 @@ void lab_print_case(const terminal *out, const lab *l, int index)
     fflush(out->file);
 }
 
-/* What the summary counts in: microseconds where a row of it takes less than a tenth of a millisecond, and none a
+/* The time unit of the summary: microseconds if a row takes less than a tenth of a millisecond, and none takes a
  * second. */
 static double summary_unit(const lab *l)
 {
@@ -168,11 +168,11 @@ static double summary_unit(const lab *l)
     return least < 1e-4 && most < 1 ? 1e-6 : 1e-3;
 }
 
-/* "auto" is one of the others, and its time differs from that one's only by chance; but of several convolutions it may
- * take one rung here and another there, or a rung that was left out: then it is clearly faster than each. */
+/* "auto" is one of the other rungs, and its time differs from that one's only by noise. But over several convolutions
+ * it may choose different rungs, or one that was left out: then it is clearly faster than each. */
 static const double clearly = 0.9;
 
-/* A row a convolution, a column a rung. */
+/* Prints a row for each convolution and a column for each rung. */
 static void print_matrix(const terminal *out, const lab *l)
 {
     int own = lab_automatic(l), rival = lab_rival(l);
@@ -214,7 +214,7 @@ static void print_matrix(const terminal *out, const lab *l)
     table_free(t);
 }
 
-/* A row a rung: all that it ran. In microseconds where a rung takes less than a tenth of a millisecond for it. */
+/* Prints a row for each rung: all that it ran, in microseconds if a rung takes less than a tenth of a millisecond. */
 static void print_totals(const terminal *out, const lab *l)
 {
     double fastest = INFINITY;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the convolution lab found: as tables, as JSON, as a chart. */
+/* The results of the convolution lab: as tables, as JSON, as a chart. */
 #ifndef SDLF_APPS_BENCH_CONV_REPORT_H
 #define SDLF_APPS_BENCH_CONV_REPORT_H
 
@@ -17,11 +17,11 @@ typedef struct lab {
     ceilings ceilings;
     int rungs;
     lab_rung rung[LAB_RUNGS];
-    int cases;                   /* of the workload, that were measured; fewer than all after an interruption */
-    bool interrupted, unchecked; /* nothing was compared with reference */
-    json_t *source;              /* of a stored report: what names point into; NULL for one that was measured */
-    sdlf_cost cost[LAB_CASES];   /* what each convolution asks for */
-    lab_result result[LAB_CASES][LAB_RUNGS]; /* a rung that was not come to: neither ran nor a reason */
+    int cases;                   /* measured ones of the workload; fewer than all after an interruption */
+    bool interrupted, unchecked; /* no comparison with reference */
+    json_t *source;              /* of a stored report: owner of the strings that names point to; NULL if measured */
+    sdlf_cost cost[LAB_CASES];   /* of each convolution itself */
+    lab_result result[LAB_CASES][LAB_RUNGS]; /* a rung not reached: neither ran nor a reason */
 } lab;
 
 /* A rung over several convolutions, each counted as often as the network has it. */
@@ -35,28 +35,28 @@ typedef struct lab_total {
 /* Over cases [first, last). */
 lab_total lab_total_of(const lab *lab, int rung, int first, int last);
 
-/* The rung that speed-ups over all cases are against: the first of those that ran most. */
+/* The baseline rung for speed-ups over all cases: the first of those that ran the most cases. */
 int lab_base(const lab *lab);
-/* Of one case: the first rung that ran it; -1. */
+/* The baseline of one case: the first rung that ran it; -1 if none. */
 int lab_case_base(const lab *lab, int index);
 
-/* Seconds of rung `base` on the convolutions that `rung` ran; NaN where it did not run all of these. */
+/* Seconds of rung `base` on the convolutions that `rung` ran; NaN if it did not run all of them. */
 double lab_seconds_beside(const lab *lab, int base, int rung);
 
-/* Cases [first, end) stand in one row of the summary; returns end. */
+/* Returns end such that cases [first, end) share one row of the summary. */
 int lab_row_end(const lab *lab, int first);
 
-/* The least time that a convolution takes at the ceilings. */
+/* The lower bound on a convolution's time, from the ceilings. */
 double lab_floor(const lab *lab, int index);
 
-/* A convolution and its rungs; then, at the end, the summary of all. */
+/* Print a convolution and its rungs; at the end, print the summary of all. */
 void lab_print_case(const terminal *out, const lab *lab, int index);
 void lab_print_summary(const terminal *out, const lab *lab);
 
-/* Is the rung the calculator's own choice, beside others of its? */
+/* True if the rung is the calculator's automatic choice, listed with its other rungs. */
 bool lab_is_automatic(const lab *lab, int rung);
-/* The rung that is another calculator's; -1 where there is none. And the one that it is held against: the calculator's
- * own choice; -1. */
+/* The rung of another calculator; -1 if there is none. And the rung that it is compared with: the calculator's
+ * automatic choice; -1 if there is none. */
 int lab_rival(const lab *lab);
 int lab_automatic(const lab *lab);
 

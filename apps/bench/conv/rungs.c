@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which rungs the convolution lab has. */
+/* The rungs of the convolution lab. */
 #include "apps/bench/conv/rungs.h"
 
 #include <stdio.h>
@@ -11,14 +11,14 @@ enum { RIVALS = 4 };
 
 const lab_usual_rival lab_usual_rivals[] = {{"cuda", "cudnn"}, {NULL, NULL}};
 
-/* Open a calculator to compare with. It must compute where the operands are. */
+/* Opens a calculator to compare with. It must use the memory of the operands. */
 static sdlf_status open_rival(machine *m, const sdlf_calculator *calculator, const char *name, lab_rung *rung)
 {
     sdlf_calculator *rival = NULL;
     sdlf_status status = machine_open(m, name, &rival);
     if (status != SDLF_OK) return sdlf_fail_context(status, "--against %s", name);
     if (rival == calculator)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--against %s: expected another calculator than --calculator", name);
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--against %s: expected a calculator other than --calculator", name);
     if (!rival->type->kernel[SDLF_CONV2D_FORWARD].run)
         return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "--against %s: it has no conv2d_forward", name);
     if (!sdlf_calculator_shares_memory(rival, calculator))
@@ -36,7 +36,7 @@ static bool has_rung(const lab_rung *rungs, int count, const char *name)
     return false;
 }
 
-/* Add a rival to the ladder, by its long name where an algorithm has the short one ("cuda" of the cudnn calculator). */
+/* Adds a rival to the ladder, with its long name if an algorithm has the short one ("cuda" of the cudnn calculator). */
 static sdlf_status add_rival(machine *m, const sdlf_calculator *calculator, const char *name, lab_rung *rungs,
                              int *count)
 {
@@ -61,7 +61,7 @@ static bool is_built(const char *name)
     return false;
 }
 
-/* Is one of the wanted rungs not among these? With none wanted, all are. */
+/* True if one of the wanted rungs is not among these. An empty list means all. */
 static bool wants_more(const argument_list *wanted, const lab_rung *rungs, int count)
 {
     for (int i = 0; i < wanted->count; i++) {
@@ -70,7 +70,7 @@ static bool wants_more(const argument_list *wanted, const lab_rung *rungs, int c
     return wanted->count == 0;
 }
 
-/* Those that were asked for, or those that usually are there and whose rung is wanted: opening one may load a large
+/* Opens the requested rivals, or the usual ones whose rung is wanted: opening one may load a large
  * library. */
 static sdlf_status open_rivals(machine *m, const sdlf_calculator *calculator, const lab_rung_choice *choice,
                                lab_rung *rungs, int *count, char *left_out, size_t size)
@@ -93,14 +93,14 @@ static sdlf_status open_rivals(machine *m, const sdlf_calculator *calculator, co
     return SDLF_OK;
 }
 
-/* Is the rung called so? A rival also answers to its long name. */
+/* True if the rung has this name. A rival also matches its long name. */
 static bool is_called(const lab_rung *rung, const char *name)
 {
     lab_rung full = rung->rival ? lab_rival_of(rung->calculator, true) : *rung;
     return strcmp(rung->name, name) == 0 || strcmp(full.name, name) == 0;
 }
 
-/* Is `name` a rung? The message offers what there is, and says what is left out. */
+/* Checks that `name` is a rung. The message lists the rungs, and says what is left out. */
 static sdlf_status check_requested(const char *name, const lab_rung *rungs, int count, const char *calculator,
                                    const char *left_out)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which rungs the convolution lab has: the algorithms of one calculator, and what others take beside them. */
+/* The rungs of the convolution lab: the algorithms of one calculator, and the choices of others to compare with. */
 #ifndef SDLF_APPS_BENCH_CONV_RUNGS_H
 #define SDLF_APPS_BENCH_CONV_RUNGS_H
 
@@ -7,12 +7,12 @@
 #include "apps/bench/conv/report.h"
 #include "apps/system/machine.h"
 
-/* A calculator beside whose kernels another's stand as a rung, where nobody says otherwise. */
+/* A calculator and the one that it is compared with by default. */
 typedef struct lab_usual_rival {
     const char *calculator, *rival;
 } lab_usual_rival;
 
-/* The maker's own library beside kernels for its devices. Ends with NULLs. */
+/* The vendor's library for kernels on its devices. Ends with NULLs. */
 extern const lab_usual_rival lab_usual_rivals[];
 
 typedef struct lab_rung_choice {
@@ -21,11 +21,11 @@ typedef struct lab_rung_choice {
     const lab_usual_rival *usual; /* ends with NULLs */
 } lab_rung_choice;
 
-/* Fill lab->rung: the calculator's algorithms, then a rung for each of the calculators to compare with, which must
- * compute in the same memory; the usual ones only where this build and this machine have them and a rung of theirs is
- * wanted (`left_out` says why one is not there, or is ""). A rival is called by its calculator's name, or "NAME:auto"
- * where an algorithm has that name; it can be wanted by either. Errors: SDLF_ERROR_ARGUMENT names the option;
- * SDLF_ERROR_UNSUPPORTED: a calculator has no convolution. */
+/* Fill lab->rung: the calculator's algorithms, then a rung for each of the calculators to compare with, which must use
+ * the same memory. The usual ones are added only if this build and this machine have them and their rung is wanted
+ * (`left_out` gives the reason if one is missing, or is ""). A rival has its calculator's name, or "NAME:auto" if an
+ * algorithm has that name; either selects it. Errors: SDLF_ERROR_ARGUMENT names the option; SDLF_ERROR_UNSUPPORTED: a
+ * calculator has no convolution. */
 sdlf_status lab_choose_rungs(lab *lab, machine *machine, sdlf_calculator *calculator, const lab_rung_choice *choice,
                              char *left_out, size_t size);
 

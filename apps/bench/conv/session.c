@@ -13,7 +13,7 @@
 #include "apps/output/stream.h"
 #include "apps/system/interrupt.h"
 
-/* Options of the one form do not go with the other. */
+/* Rejects options of one form with the other. */
 static sdlf_status choose_workload(lab_session *s, const arguments *given)
 {
     static const char *const of_shape[] = {"kernel", "stride", "padding", "dilation", "groups"};
@@ -22,7 +22,7 @@ static sdlf_status choose_workload(lab_session *s, const arguments *given)
     if (!set->shape.shape) {
         for (size_t i = 0; i < sizeof of_shape / sizeof of_shape[0]; i++) {
             if (arguments_given(given, of_shape[i]))
-                return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s is of one convolution: expected --shape NxCxHxW with it",
+                return sdlf_fail(SDLF_ERROR_ARGUMENT, "--%s describes one convolution: expected --shape NxCxHxW too",
                                  of_shape[i]);
         }
         return lab_workload_make(&s->lab.workload, set->workload, set->batch, set->side);
@@ -37,7 +37,7 @@ static sdlf_status choose_workload(lab_session *s, const arguments *given)
     return status;
 }
 
-/* Does every convolution make sense, and does it fit? Before hours are spent on the first. */
+/* Checks that every convolution is valid and fits in memory, before hours are spent on the first. */
 static sdlf_status check_cases(lab_session *s)
 {
     sdlf_operation operation;
@@ -53,7 +53,7 @@ static sdlf_status check_cases(lab_session *s)
     return machine_check_memory(&s->machine, 2 * s->set.copy_size, "a smaller --copy-size");
 }
 
-/* Who computes where nobody said so: in a math mode other than fp32, the first calculator that has modes. */
+/* The default calculator: in a math mode other than fp32, the first one that has modes. */
 static const char *usual_calculator(const lab_settings *set)
 {
     const sdlf_calculator_class *type;
@@ -118,7 +118,7 @@ sdlf_status lab_session_case(lab_session *s, int index)
     return sdlf_fail_context(status, "%s", s->lab.workload.item[index].name);
 }
 
-/* How far results may be off, in the range of the outputs; above that, a rung computes something else. */
+/* The error limit, relative to the range of the outputs; above it, a rung is wrong. */
 static double error_limit(const lab_session *s)
 {
     if (s->lab.dtype == SDLF_FLOAT64) return 1e-9;

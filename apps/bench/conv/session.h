@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A run of `sdlf bench conv`: what was asked for, who computes, what was found until now. */
+/* A run of `sdlf bench conv`: its settings, its calculators and the results so far. */
 #ifndef SDLF_APPS_BENCH_CONV_SESSION_H
 #define SDLF_APPS_BENCH_CONV_SESSION_H
 
@@ -8,7 +8,7 @@
 #include "apps/bench/conv/shape.h"
 #include "apps/system/machine.h"
 
-/* What the command line says. */
+/* The command-line options. */
 typedef struct lab_settings {
     int workload, dtype;
     int64_t batch, side, repeats, copy_size;
@@ -24,25 +24,25 @@ typedef struct lab_session {
     lab_settings set;
     machine machine;
     sdlf_calculator *calculator, *reference;
-    char left_out[512]; /* why there is no rival where there usually is one */
+    char left_out[512]; /* why the usual rival is missing */
     terminal out;
-    bool text; /* is the table wanted? */
+    bool text; /* print the table */
     lab lab;
 } lab_session;
 
-/* Can the files be written? Is the table wanted beside them? */
+/* Check that the files can be written, and decide whether the table is printed as well. */
 sdlf_status lab_session_files(lab_session *session);
 
-/* Calculators, convolutions and rungs, all checked before anything is measured. Errors: SDLF_ERROR_ARGUMENT names the
- * option. */
+/* Open calculators, convolutions and rungs, all checked before anything is measured. Errors: SDLF_ERROR_ARGUMENT names
+ * the option. */
 sdlf_status lab_session_open(lab_session *session, const arguments *given);
 
-/* What the machine can do; then, one after the other, the convolutions. On standard error stands meanwhile what is at
- * work. */
+/* Measure the machine's limits; then, one after the other, the convolutions. Standard error shows the current work
+ * meanwhile. */
 sdlf_status lab_session_limits(lab_session *session);
 sdlf_status lab_session_case(lab_session *session, int index);
 
-/* SDLF_ERROR_DEVICE: a rung is off by more than rounding can explain. */
+/* SDLF_ERROR_DEVICE: a rung's error is larger than rounding can explain. */
 sdlf_status lab_session_judge(const lab_session *session);
 
 void lab_session_close(lab_session *session);

@@ -9,11 +9,11 @@
 
 #include "apps/output/number.h"
 
-/* What all elements of a tensor may be, and all multiplications: far more than fits any machine, far less than
+/* Limits on the elements of a tensor, and on all multiplications: far more than fits any machine, far less than
  * overflows. */
 static const double elements_most = 1e12, flops_most = 1e17;
 
-/* `count` whole numbers from `least` on, with x between them. */
+/* Reads `count` integers >= `least`, separated by x. */
 static bool read_numbers(const char *text, int count, int64_t least, int64_t *number)
 {
     for (int i = 0; i < count; i++) {
@@ -36,7 +36,7 @@ static sdlf_status read_option(const char *name, const char *text, const char *f
                      form, count, number_count(LAB_SIDE_MOST).text, example);
 }
 
-/* One number for both axes, or two. */
+/* Reads one number for both axes, or two. */
 static sdlf_status read_pair(const char *name, const char *text, int64_t least, int64_t *pair)
 {
     if (!text) return SDLF_OK;
@@ -95,8 +95,7 @@ static sdlf_status check_sizes(const lab_shape *s, const int64_t *y)
     double outputs = (double)s->n * (double)y[0] * (double)y[1];
     bool fits = x_elements <= elements_most && w_elements <= elements_most && outputs * (double)s->k <= elements_most &&
                 2 * outputs * w_elements <= flops_most;
-    return fits ? SDLF_OK
-                : sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: more than any machine computes", lab_shape_print(s).text);
+    return fits ? SDLF_OK : sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: too large for any machine", lab_shape_print(s).text);
 }
 
 sdlf_status lab_shape_operation(const lab_shape *s, sdlf_dtype dtype, sdlf_operation *operation)
@@ -121,7 +120,7 @@ sdlf_status lab_shape_operation(const lab_shape *s, sdlf_dtype dtype, sdlf_opera
     return sdlf_operation_check(operation);
 }
 
-/* ", stride 2", ", padding 0x1"; nothing where both are as usual. */
+/* Prints ", stride 2", ", padding 0x1"; nothing if both are the default. */
 static size_t print_pair(char *text, size_t size, const char *name, const int64_t *pair, int64_t usual)
 {
     if (pair[0] == usual && pair[1] == usual) return 0;

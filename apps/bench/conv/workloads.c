@@ -21,7 +21,7 @@ static bool same_shape(const lab_shape *a, const lab_shape *b)
     return same;
 }
 
-/* A layer more: counted where its shape is there already. */
+/* Adds a layer: increments the count if its shape is already there. */
 static void add(lab_workload *workload, const lab_shape *shape, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 static void add(lab_workload *workload, const lab_shape *shape, const char *format, ...)
@@ -135,7 +135,7 @@ static void make_networks(lab_workload *workload, int64_t batch, int64_t side)
 
 static const struct {
     const char *name, *about;
-    int64_t side, least; /* the usual one; the smallest that leaves an image for every layer */
+    int64_t side, least; /* the default; the smallest that leaves an image for every layer */
     void (*make)(lab_workload *workload, int64_t batch, int64_t side);
 } workloads[] = {
     {"study", "3 channels, one kernel of 3x3x3 with strides 1, 2 and 3, images of 31 to 4,095 pixels a side", 0, 1,

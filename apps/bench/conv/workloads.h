@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The convolutions that the lab times: by the name of a network or an experiment, or one from the command line. */
+/* The convolutions that the lab times: those of a named network or experiment, or one from the command line. */
 #ifndef SDLF_APPS_BENCH_CONV_WORKLOADS_H
 #define SDLF_APPS_BENCH_CONV_WORKLOADS_H
 
@@ -20,15 +20,15 @@ typedef struct lab_workload {
     lab_case item[LAB_CASES];
 } lab_workload;
 
-/* "study", "simple_cnn", ...; NULL-terminated, and a line on each. */
+/* "study", "simple_cnn", ...; NULL-terminated. The function prints a line on each. */
 extern const char *const lab_workload_names[];
 void lab_workloads_print(void);
 
-/* The workload at `index` of the names. side: of the images, 0 for the usual. Errors: SDLF_ERROR_ARGUMENT for a side
- * that the workload cannot have. */
+/* Create the workload at `index` of the names. side: of the images, 0 for the default. Errors: SDLF_ERROR_ARGUMENT for
+ * a side that the workload does not support. */
 sdlf_status lab_workload_make(lab_workload *workload, int index, int64_t batch, int64_t side);
 
-/* That one convolution. */
+/* The workload of this one convolution. */
 void lab_workload_of_shape(lab_workload *workload, const lab_shape *shape);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of `sdlf bench kernels`: what works along an axis, and what picks. */
+/* Rows of `sdlf bench kernels`: operations along an axis, and gathers. */
 #include "apps/bench/kernels/kernels.h"
 
 static sdlf_tensor indices(sdlf_dtype dtype, sdlf_shape shape)

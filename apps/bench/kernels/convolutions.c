@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of `sdlf bench kernels`: convolutions, and those that are fused with another one, or with ReLU and max-pool. */
+/* Rows of `sdlf bench kernels`: convolutions, and convolutions fused with each other, or with ReLU and max-pool. */
 #include <sdlf/fusion.h>
 
 #include "apps/bench/kernels/kernels.h"
@@ -25,7 +25,7 @@ static sdlf_window2d window_of(int size, int stride)
                            .padding_after = {pad, pad}};
 }
 
-/* All three kinds. */
+/* Adds fprop, dgrad and wgrad. */
 static void add_conv2d(kernel_rows *rows, geometry g)
 {
     sdlf_operation forward = {.kind = SDLF_CONV2D_FORWARD}, input, weights;
@@ -106,8 +106,8 @@ static sdlf_operation convolve(const kernel_rows *rows, sdlf_tensor x, sdlf_tens
                             .conv2d = {.window = window, .groups = groups}};
 }
 
-/* Blocks of MobileNetV2, with the sum where they add their input. Images by themselves: that is what the fusion is
- * for. */
+/* Blocks of MobileNetV2, with the sum where they add their input. The batch is one image: the fusion's use
+ * case. */
 static void add_conv2d_inverted(kernel_rows *rows, int64_t c, int64_t side, int64_t m, int64_t k, int stride)
 {
     const sdlf_window2d window = window_of(3, stride);

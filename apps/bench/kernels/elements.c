@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of `sdlf bench kernels`: what works element by element, moves or makes numbers, or updates weights. */
+/* Rows of `sdlf bench kernels`: element-wise operations, copies, generators, and weight updates. */
 #include "apps/bench/kernels/kernels.h"
 
 static sdlf_tensor of_dtype(sdlf_tensor like, sdlf_dtype dtype)

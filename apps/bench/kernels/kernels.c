@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf bench kernels: every kernel of a calculator by itself, beside the machine's limits. */
+/* sdlf bench kernels: times every kernel of a calculator alone, and compares it with the machine's limits. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,7 +38,7 @@ static const argument what_arguments[] = {
     {"elements", ARGUMENT_INT, offsetof(settings, elements), "N", .minimum = 1024, .maximum = 1 << 30,
      .fallback = "33554432", .help = "elements of a large tensor; other sizes follow from it"},
     {"dtype", ARGUMENT_CHOICE, offsetof(settings, dtype), "TYPE", .choices = dtype_names, .fallback = "float32",
-     .help = "the type of all floating numbers"},
+     .help = "floating-point element type"},
     {.name = "Who computes, for how long", .type = ARGUMENT_HEADING},
     {"calculator", ARGUMENT_NAME, offsetof(settings, calculator), "NAME", .names = machine_calculator_name,
      .fallback = "cpu", .help = "whose kernels are timed"},
@@ -65,7 +65,7 @@ typedef struct session {
     machine machine;
     sdlf_calculator *calculator;
     terminal out;
-    bool text; /* is the table wanted? */
+    bool text; /* print the table */
     kernel_rows rows;
     kernel_report report;
 } session;
@@ -124,8 +124,8 @@ static sdlf_status open_all(session *s)
     return status;
 }
 
-/* Is this algorithm measured by itself? Auto where it does not tell what it takes; of the others those that it may
- * take. */
+/* True if this algorithm is measured: auto if it does not report its choice; of the others, those that auto may
+ * choose. */
 static bool is_measured(const sdlf_kernel_slot *slot, const kernel_row *row, int algorithm)
 {
     if (!slot->algorithms || !row->every) return algorithm == 0;
@@ -199,9 +199,9 @@ static int run(int count, char **words)
         .synopsis = "[options]",
         .text =
             "Time every kernel of a calculator by itself, at typical large sizes: each kind of operation, forward and "
-            "backward, and of products and convolutions each algorithm. A row says how long it takes, its FLOP/s and "
-            "bytes a second by what the operation needs, and how much that is of the machine's limit, which is "
-            "measured first. Short kernels run many times over in one recording, where the calculator records.",
+            "backward, and every algorithm of matrix products and convolutions. A row gives the time, the FLOP/s and "
+            "bytes per second by what the operation needs, and their share of the machine's limit, which is measured "
+            "first. Short kernels are repeated in one recording, where the calculator records.",
         .parts = parts,
         .examples = "  sdlf bench kernels --calculator cuda --json kernels.json\n"
                     "  sdlf bench kernels --calculator cuda --math bf16 --operation gemm --operation conv2d_forward\n"

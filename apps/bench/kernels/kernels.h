@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The kernels of a calculator, one by one: what is run, what was measured, what is said of it. */
+/* The kernels of a calculator, one by one: the operations, their measurement and the report. */
 #ifndef SDLF_APPS_BENCH_KERNELS_KERNELS_H
 #define SDLF_APPS_BENCH_KERNELS_KERNELS_H
 
@@ -27,8 +27,8 @@ typedef struct kernel_rows {
     int64_t elements; /* of a large tensor */
 } kernel_rows;
 
-/* All kinds of operations, each at one or a few sizes; those of products shrink as the square root of `elements`
- * does. */
+/* List all kinds of operations, each at one or a few sizes; those of matrix products scale with the square root of
+ * `elements`. */
 void kernel_rows_make(kernel_rows *rows, sdlf_dtype dtype, int64_t elements);
 
 /* For the files that fill the list: */
@@ -49,12 +49,12 @@ int64_t kernel_rows_side(const kernel_rows *rows, int64_t of_whole); /* of a mat
 typedef struct kernel_result {
     const kernel_row *row;
     const char *algorithm; /* NULL: the kind has only one way */
-    bool automatic;        /* auto takes it by itself */
-    sdlf_cost cost;        /* what the operation asks for */
+    bool automatic;        /* auto chooses it */
+    sdlf_cost cost;        /* of the operation itself */
     lab_result time;       /* its times and `ran`; `why` where it did not */
 } kernel_result;
 
-/* Run a row with one of its algorithms, if the calculator takes it: operands are made, filled and freed. */
+/* Run a row with one of its algorithms, if the calculator supports it: operands are created, filled and freed. */
 sdlf_status kernel_measure(kernel_result *result, sdlf_calculator *calculator, const kernel_row *row, int algorithm,
                            const lab_effort *effort);
 

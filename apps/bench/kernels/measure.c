@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Measuring one operation: its operands are made in the calculator's memory, filled with what it may be given, and it
- * is run for a while. Floating numbers are in [-1, 1), or in [1/2, 3/2) where they stand for what is positive. */
+/* Measuring one operation: its operands are created in the calculator's memory and filled with valid values, and it is
+ * run for a while. Floating-point values are in [-1, 1), or in [1/2, 3/2) if they must be positive. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,7 +24,7 @@ static const sdlf_operand *declared_at(const sdlf_operation *op, int i)
     return i < SDLF_MAX_INPUTS ? &type->in[i] : &type->out[i - SDLF_MAX_INPUTS];
 }
 
-/* Elements from the first to the last, gaps included. */
+/* Elements from the first to the last, including gaps. */
 static int64_t extent_of(const sdlf_tensor *tensor)
 {
     int64_t last = 0;
@@ -55,7 +55,7 @@ static bool is_positive(const sdlf_operand *operand)
     return operand->updated;
 }
 
-/* Whole numbers of this operand lie below it. */
+/* The upper bound (exclusive) of this operand's integers. */
 static int64_t bound_of(const sdlf_operation *op, const char *name, sdlf_dtype dtype)
 {
     if (strcmp(name, "labels") == 0) return op->in[0].shape.dim[1];
@@ -93,7 +93,7 @@ static void write_floats(unsigned char *to, sdlf_dtype dtype, int64_t count, dou
     }
 }
 
-/* As many elements in each row; columns anywhere. */
+/* Writes a sparse matrix with equally many elements in each row, at random columns. */
 static void write_graph(unsigned char *to, const sdlf_tensor *tensor)
 {
     sdlf_tensor graph = *tensor;
@@ -104,7 +104,7 @@ static void write_graph(unsigned char *to, const sdlf_tensor *tensor)
     write_floats(sdlf_csr_values(&graph), graph.dtype, graph.stored, -1);
 }
 
-/* By the calculator, where it draws numbers itself: a large tensor takes long on the host, and longer to upload. */
+/* True if the calculator can draw the values itself: a large tensor takes long on the host, and longer to upload. */
 static bool draws(const sdlf_calculator *calculator, sdlf_operation *uniform, const sdlf_tensor *tensor, double low)
 {
     int64_t count = extent_of(tensor);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of `sdlf bench kernels`: pooling, normalisation, and what draws batches. */
+/* Rows of `sdlf bench kernels`: pooling, normalisation, and batch drawing. */
 #include "apps/bench/kernels/kernels.h"
 
 static void add_pooling(kernel_rows *rows, int size, int stride)
@@ -43,7 +43,7 @@ static void add_batch_norm(kernel_rows *rows)
     kernel_rows_add(rows, &backward, false, "128 channels of 64x64");
 }
 
-/* Of layers: rows of 1024, each number with its own scale; and of groups of 8 channels of images. */
+/* Layer normalisation: rows of 1024, with a scale for each element; and groups of 8 channels of images. */
 static void add_normalize(kernel_rows *rows)
 {
     int64_t lines = rows->elements / 1024 < 1 ? 1 : rows->elements / 1024;
@@ -66,7 +66,7 @@ static void add_normalize(kernel_rows *rows)
 
 static void add_batches(kernel_rows *rows)
 {
-    enum { BATCH = 16, STEPS = 1 << 16 }; /* more steps than are measured: each moves the cursor */
+    enum { BATCH = 16, STEPS = 1 << 16 }; /* more than are measured: each step advances the cursor */
     int64_t images = rows->elements / 1024 < 1 ? 1 : rows->elements / 1024;
     sdlf_tensor order = sdlf_tensor_view(SDLF_INT32, sdlf_shape(BATCH * STEPS), NULL);
     sdlf_tensor one = sdlf_tensor_view(SDLF_INT64, sdlf_shape(1), NULL);

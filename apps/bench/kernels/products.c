@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of `sdlf bench kernels`: products of matrices, dense and sparse. */
+/* Rows of `sdlf bench kernels`: matrix products, dense and sparse. */
 #include <sdlf/fusion.h>
 
 #include "apps/bench/kernels/kernels.h"
@@ -19,7 +19,7 @@ static void add_gemm(kernel_rows *rows, int64_t m, int64_t n, int64_t k, bool tr
                     transpose_a ? ", a transposed" : "", transpose_b ? ", b transposed" : "", relu ? ", relu" : "");
 }
 
-/* A fully connected layer's whole backward pass, with momentum. */
+/* Adds a fully connected layer's whole backward pass, with momentum SGD. */
 static void add_backward_sgd(kernel_rows *rows, int64_t n, int64_t units, int64_t inputs)
 {
     inputs = kernel_rows_side(rows, inputs);

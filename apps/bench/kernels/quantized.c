@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of `sdlf bench kernels`: quantised numbers, images channels last. They have one type, whatever the others are
- * run in. */
+/* Rows of `sdlf bench kernels`: quantised operations on NHWC images. Their dtype is fixed, whatever dtype the others
+ * are run in. */
 #include "apps/bench/kernels/kernels.h"
 
 static sdlf_tensor bytes(sdlf_shape shape)

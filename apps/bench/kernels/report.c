@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What `sdlf bench kernels` found, as a table and as JSON. */
+/* The results of `sdlf bench kernels`, as a table and as JSON. */
 #include <math.h>
 #include <stdio.h>
 
@@ -12,7 +12,7 @@
 #include "framework/sort.h"
 
 static const double low_share = 0.6,
-                    long_seconds = 2e-5; /* less than the first is told, of what takes longer than the second */
+                    long_seconds = 2e-5; /* lists kernels below the first that take longer than the second */
 
 static double share_of(const kernel_report *report, const kernel_result *r)
 {
@@ -48,7 +48,7 @@ static void print_row(table *t, const kernel_report *report, const kernel_result
     table_cell(t, "%s", by_arithmetic(report, r) ? "FLOPs" : "bytes");
 }
 
-/* Of what auto takes: how many there are, the share in the middle, and those far from the limit. */
+/* Summarises the choices of auto: their number, the median share of the limit, and those far from it. */
 static void print_summary(const terminal *out, const kernel_report *report)
 {
     double share[KERNEL_RESULTS];

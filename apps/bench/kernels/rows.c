@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* The list of what `sdlf bench kernels` runs, and what its parts share. */
+/* The list of operations that `sdlf bench kernels` runs, and helpers shared by its parts. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
 #include "apps/bench/kernels/kernels.h"
 
-static const double whole = 0x1p25; /* elements at which products have the sizes that are written down */
+static const double whole = 0x1p25; /* elements at which matrix products have their listed sizes */
 
 void kernel_rows_add(kernel_rows *rows, const sdlf_operation *operation, bool every, const char *format, ...)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The placement experiment as an SVG file: a panel for each batch size, a bar for each row, as long as its step takes,
- * the part that copies take set off by its colour; a line where all on the host ends. Times are on a linear scale that
- * begins at zero, each panel on its own; a bar that would leave little room for the others (one thread's, as a rule) is
- * cut, and shows it. */
+/* The placement experiment as an SVG file: a panel for each batch size, and a bar for each row, whose length is the
+ * time of a step, with the copies' part in another colour; a line marks everything on the host. Each panel has a linear
+ * scale from zero; a bar that would leave little space for the others (usually that of one thread) is cut, and marked
+ * so. */
 #include "apps/bench/placement/report.h"
 
 #include <stdio.h>
@@ -64,7 +64,7 @@ static void draw_row(FILE *file, const placement_row *row, int y, double per_sec
     }
 }
 
-/* What a row took, right of its bar, on white: the line of the host's time may pass there. */
+/* Draws the figures of a row right of its bar, on white: the line of the host's time may pass there. */
 static void draw_figures(FILE *file, const placement_experiment *e, const placement_row *row, int y, double per_second)
 {
     char text[160];

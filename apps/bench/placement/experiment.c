@@ -22,7 +22,7 @@ static const struct {
     {"softmax", softmaxes, true},
 };
 
-/* A convolution's algorithm has one name here, and calculators may call it by another. */
+/* An algorithm has one name here, and calculators may use others. */
 static const struct {
     const char *name;
     const char *known[4];
@@ -48,7 +48,7 @@ static bool has_layer(const sdlf_model *model, const char *const *types)
     return false;
 }
 
-/* What the calculator calls this algorithm; NULL: it has none. */
+/* The calculator's name of this algorithm; NULL: it has none. */
 static const char *find_algorithm(const sdlf_calculator *calculator, const char *const *known)
 {
     const char *const *names = calculator->type->kernel[SDLF_CONV2D_FORWARD].algorithms;
@@ -58,7 +58,7 @@ static const char *find_algorithm(const sdlf_calculator *calculator, const char 
     return NULL;
 }
 
-/* Add a row whose name is printed. */
+/* Adds a row; its name is a printf format. */
 static placement_row *add(placement_row *rows, int *count, placement_row row, const char *format, ...)
 {
     va_list values;

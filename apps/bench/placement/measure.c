@@ -11,8 +11,8 @@
 #include "framework/clock.h"
 #include "framework/sort.h"
 
-enum { WARM_STEPS = 3, COPY_REPEATS = 5 }; /* libraries set themselves up in the first step, the second is recorded */
-static const double long_enough = 0.5;     /* seconds that all runs should take together */
+enum { WARM_STEPS = 3, COPY_REPEATS = 5 }; /* libraries initialise in the first step, the second is recorded */
+static const double long_enough = 0.5;     /* least total seconds of all runs */
 
 static bool is_activation(const char *type)
 {
@@ -33,7 +33,7 @@ static bool is_wanted(const placement_row *row, const sdlf_model *model, int ind
     return false;
 }
 
-/* The layers that go to the device, and the loss that the plan adds where softmax goes there. The caller's to free. */
+/* The layers that go to the device, and the loss that the plan adds if softmax goes there. The caller frees it. */
 static sdlf_placement *place_layers(const placement_row *row, const sdlf_model *model, int *count)
 {
     *count = 0;
@@ -52,7 +52,7 @@ static sdlf_placement *place_layers(const placement_row *row, const sdlf_model *
     return all;
 }
 
-/* What an epoch's beginning needs: samples in their order, and a rate that changes little. */
+/* The tables for starting an epoch: samples in their order, and a small learning rate. */
 typedef struct epoch_tables {
     int32_t *order;
     float *rates;
@@ -70,8 +70,8 @@ static epoch_tables make_tables(int64_t samples, int64_t batch)
     return t;
 }
 
-/* Some steps of an epoch: all at once where a device has them queued, one by one where the host computes, which a
- * signal can end. */
+/* Runs some steps of an epoch: all at once if a device queues them, or one by one on the host, so that a signal can end
+ * them. */
 static sdlf_status run_some(sdlf_plan *plan, int64_t steps, bool one_by_one)
 {
     if (!one_by_one) return sdlf_plan_run(plan, steps);
@@ -80,8 +80,8 @@ static sdlf_status run_some(sdlf_plan *plan, int64_t steps, bool one_by_one)
     return status;
 }
 
-/* Run `steps` steps, in as many epochs as that takes, to their end or until a signal comes. The beginnings of epochs
- * are left out of the time. */
+/* Runs `steps` steps, in as many epochs as needed, to the end or until a signal comes. The time excludes the starts of
+ * epochs. */
 static sdlf_status run_steps(sdlf_plan *plan, const epoch_tables *t, int64_t steps, double *seconds)
 {
     sdlf_status status = SDLF_OK;
@@ -111,14 +111,14 @@ static sdlf_status time_steps(placement_row *row, sdlf_plan *plan, const epoch_t
         total += seconds[row->runs];
         if (status == SDLF_OK && row->runs == 0) status = sdlf_plan_metrics(plan, &metrics);
     }
-    if (status != SDLF_OK || interrupt_signal() != 0) return status; /* a run that was cut short has no time */
+    if (status != SDLF_OK || interrupt_signal() != 0) return status; /* an incomplete run has no time */
     sdlf_sort_doubles(seconds, (size_t)row->runs);
     row->seconds = seconds[row->runs / 2] / (double)iterations;
     row->loss = metrics.loss_sum / metrics.samples;
     return SDLF_OK;
 }
 
-/* The copies of a step, by themselves. */
+/* Times the copies of a step alone. */
 static sdlf_status time_copies(placement_row *row, sdlf_plan *plan)
 {
     static const char to[] = " to ";
@@ -136,7 +136,7 @@ static sdlf_status time_copies(placement_row *row, sdlf_plan *plan)
     return status;
 }
 
-/* The backward passes and updates beside the whole step. */
+/* The share of backward passes and updates in the whole step. */
 static sdlf_status time_backward(placement_row *row, sdlf_plan *plan)
 {
     bool on_host = row->forward == row->backward && !row->placed && sdlf_calculator_is_on_host(row->forward);

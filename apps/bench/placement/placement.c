@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf bench placement: where should the layers of a network run? */
+/* sdlf bench placement: compares where the layers of a network run. */
 #include <stdio.h>
 
 #include <sdlf/sdlf.h>
@@ -40,7 +40,7 @@ static const argument placement_arguments[] = {
     {"host-calculator", ARGUMENT_TEXT, offsetof(settings, host), "NAME", .fallback = "cpu",
      .help = "what computes the rest"},
     {"threads", ARGUMENT_INT, offsetof(settings, choice.threads), "N", .minimum = 1, .maximum = 1024,
-     .help = "threads of the host's calculator, but in the first row, which has one (default: all)"},
+     .help = "threads of the host's calculator, except in the first row, which has one (default: all)"},
     {0},
 };
 
@@ -59,7 +59,7 @@ typedef struct session {
     sdlf_dataset *data;
     placement_report report;
     int measured; /* rows */
-    bool text;    /* is the table wanted? */
+    bool text;    /* print the table */
     terminal out;
 } session;
 
@@ -96,7 +96,7 @@ static sdlf_status open_calculators(session *s)
 static sdlf_status measure_row(const session *s, placement_experiment *e, int index)
 {
     placement_row *row = &e->row[index];
-    sdlf_model *model = NULL; /* a fresh one: every row begins with the same parameters */
+    sdlf_model *model = NULL; /* a new one: every row starts with the same parameters */
     status_line_show("%d of %d: %s", index + 1, e->count, row->name);
     sdlf_status status = samples_open_network(&model, s->set.net, s->set.data);
     if (status == SDLF_OK) status = placement_measure(row, model, s->data, e->batch, e->iterations);
@@ -141,7 +141,7 @@ static sdlf_status bench_all(session *s, sdlf_model **model)
     bool chart = s->set.svg && output_is_standard(s->set.svg); /* and nothing else */
     s->text = !s->set.json && !chart;
     if (s->set.json && chart)
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--json and --svg -: standard output takes one of the two");
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--json and --svg -: only one of the two can go to standard output");
     sdlf_status status = samples_open_network(model, s->set.net, s->set.data);
     if (status == SDLF_OK) status = sdlf_dataset_check(s->set.data, SDLF_SPLIT_TRAIN);
     if (status == SDLF_OK) status = open_calculators(s); /* last: only some builds have the device */
@@ -169,7 +169,7 @@ static sdlf_status bench_all(session *s, sdlf_model **model)
     status = run_experiments(s, *model);
     if (status != SDLF_OK) return status;
     if (s->text) placement_print_notes(&s->out, &s->report);
-    interrupt_say(s->text, "; rows that it came before have no time");
+    interrupt_say(s->text, "; rows not reached have no time");
     if (s->set.json) status = json_print_measured(placement_json(&s->report));
     return status == SDLF_OK && s->set.svg ? placement_draw(&s->report, s->set.svg) : status;
 }

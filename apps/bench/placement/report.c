@@ -37,7 +37,7 @@ double placement_limit(const placement_experiment *e)
     return share > 0 ? 1 / share : 0;
 }
 
-/* Amdahl's: what is left when the forward pass takes no time. */
+/* Amdahl's law: the limit if the forward pass takes no time. */
 static void print_limit(const terminal *out, const placement_experiment *e)
 {
     const placement_row *host = &e->row[e->host];

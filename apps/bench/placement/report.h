@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the placement experiment found, as a table, as JSON and as a chart. */
+/* The results of the placement experiment, as a table, as JSON and as a chart. */
 #ifndef SDLF_APPS_BENCH_PLACEMENT_REPORT_H
 #define SDLF_APPS_BENCH_PLACEMENT_REPORT_H
 
@@ -14,7 +14,7 @@ typedef struct placement_experiment {
     int64_t batch, iterations;
     placement_row row[PLACEMENT_ROWS_MAX];
     int count;
-    int host; /* the row that has all on the host, with all its threads */
+    int host; /* the row with everything on the host, with all its threads */
 } placement_experiment;
 
 typedef struct placement_report {
@@ -25,17 +25,17 @@ typedef struct placement_report {
     int count;
 } placement_report;
 
-/* How many times the row is faster than the first row (one thread) and than all on the host; 0: not measured. */
+/* The row's speed-up over the first row (one thread) and over everything on the host; 0: not measured. */
 double placement_against_first(const placement_experiment *experiment, const placement_row *row);
 double placement_against_host(const placement_experiment *experiment, const placement_row *row);
 
-/* How many times as fast as all on the host a step could be at most while backward passes and updates stay there; 0:
+/* The largest possible speed-up of a step over everything on the host while backward passes and updates stay there; 0:
  * not known. */
 double placement_limit(const placement_experiment *experiment);
 
 void placement_print(const terminal *out, const placement_experiment *experiment);
 
-/* What the table does not say of itself. */
+/* Print notes on the table. */
 void placement_print_notes(const terminal *out, const placement_report *report);
 
 json_t *placement_json(const placement_report *report);

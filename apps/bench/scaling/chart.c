@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The scaling benchmark as an SVG file: to the left the efficiency of both kinds by the number of ranks, to the right
- * what a step's time is made of: computing, and the sums that it waits for; behind each bar, in outline, the sums as
- * long as they are by themselves. */
+/* The scaling benchmark as an SVG file: on the left the efficiency of both kinds by the number of ranks, on the right
+ * the parts of a step's time: computing, and the all-reduces that it waits for; behind each bar, in outline, the time
+ * of the all-reduces alone. */
 #include "apps/bench/scaling/report.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@ enum { WIDTH = 990, HEIGHT = 440, TOP = 100, PLOT = 270, LEFT = 70, LINES = 380,
 static const char *const colours[] = {"#3b6ea5", "#e0893b"};
 static const char waited_colour[] = "#b5482f";
 
-/* Ranks stand in even steps, whatever their numbers. */
+/* The x of a number of ranks: equal distances, whatever the numbers. */
 static double across(const scaling_report *r, int index)
 {
     return LEFT + (index + 0.5) * LINES / r->count;
@@ -59,7 +59,7 @@ static void draw_efficiency(FILE *file, const scaling_report *r)
     }
 }
 
-/* All bars of both kinds, longest first seen: they share a scale. */
+/* The longest bar of both kinds, which share a scale. */
 static double longest_of(const scaling_report *r)
 {
     double longest = 0;

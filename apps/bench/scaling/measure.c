@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How long a training step takes on a number of ranks, and of what that is made. */
+/* The time of a training step on a number of ranks, and its parts. */
 #include "apps/bench/scaling/measure.h"
 
 #include <stdlib.h>
@@ -38,14 +38,14 @@ static const sdlf_communicator_class silent_class = {.name = "silent",
 
 /* ---- times ---- */
 
-/* Ranks begin together: nobody leaves before all have come. */
+/* A barrier: no rank continues before all have arrived. */
 static sdlf_status meet(sdlf_communicator *ranks)
 {
     double nothing = 0;
     return sdlf_communicator_sum(ranks, &nothing, 1);
 }
 
-/* The slowest rank's. */
+/* Replaces the seconds by those of the slowest rank. */
 static sdlf_status slowest(sdlf_communicator *ranks, double *seconds)
 {
     double *all = malloc((size_t)ranks->rank_count * sizeof *all);
@@ -59,7 +59,7 @@ static sdlf_status slowest(sdlf_communicator *ranks, double *seconds)
 
 enum { MOST_WORKS = 2 };
 
-/* Something to time, and what came of it. */
+/* Work to time, and its result. */
 typedef struct timed {
     sdlf_status (*work)(void *);
     void *user;
@@ -75,8 +75,8 @@ static sdlf_status time_once(double *seconds, const scaling_work *w, const timed
     return status == SDLF_OK ? slowest(w->ranks, seconds) : status;
 }
 
-/* The medians of several times, of the slowest rank, after one that is not counted. Works take turns, so that what the
- * machine does beside them is the same for all. */
+/* The medians of several times, of the slowest rank, after one warm-up. Works take turns, so that other load on the
+ * machine affects all equally. */
 static sdlf_status time_works(timed *what, int count, const scaling_work *w)
 {
     double *times = calloc((size_t)(w->repeats * MOST_WORKS), sizeof *times);
@@ -157,7 +157,7 @@ static sdlf_status add_all(void *user)
 static sdlf_status add_sum(adding *a, sdlf_calculator *calculator, sdlf_dtype dtype, int64_t count)
 {
     int64_t bytes = count * (int64_t)sdlf_dtype_size(dtype);
-    if (a->count == MOST_BUCKETS) return SDLF_OK; /* more are never under way */
+    if (a->count == MOST_BUCKETS) return SDLF_OK; /* more are never in flight */
     sdlf_status status = calculator->type->allocate(calculator, bytes, &a->sum[a->count].memory);
     if (status != SDLF_OK) return status;
     a->sum[a->count].calculator = calculator;
@@ -181,7 +181,7 @@ static sdlf_calculator *calculator_named(const machine *m, const char *name)
     return NULL;
 }
 
-/* What the plan adds in a step. */
+/* Times the all-reduces of the plan's step. */
 static sdlf_status time_sums(scaling_point *point, const scaling_work *w, const sdlf_plan *plan)
 {
     adding *a = calloc(1, sizeof *a);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the scaling benchmark found, as tables, as JSON and as a chart. */
+/* The results of the scaling benchmark, as tables, as JSON and as a chart. */
 #ifndef SDLF_APPS_BENCH_SCALING_REPORT_H
 #define SDLF_APPS_BENCH_SCALING_REPORT_H
 
@@ -9,12 +9,12 @@
 
 enum { SCALING_POINTS = 32, SCALING_SUM = 64 << 20 };
 
-/* Strong: the same batch for any number of ranks. Weak: the same part of it for each. */
+/* Strong: the same total batch for any number of ranks. Weak: the same batch for each rank. */
 typedef enum scaling_kind { SCALING_STRONG, SCALING_WEAK, SCALING_KINDS } scaling_kind;
 extern const char *const scaling_names[];
 
 typedef struct scaling_report {
-    const char *network, *communicator, *math, *gradients; /* gradients: what they are added in */
+    const char *network, *communicator, *math, *gradients; /* gradients: the dtype of their all-reduce */
     sdlf_shape sample;
     bool sync; /* batch normalisation of the whole batch */
     char runs_on[512];
@@ -24,19 +24,19 @@ typedef struct scaling_report {
     double large[SCALING_POINTS]; /* seconds of a sum of SCALING_SUM bytes; 0: of one rank */
 } scaling_report;
 
-/* Samples a second, against those of one rank; and that for each rank. NaN: not measured. */
+/* Samples a second, relative to one rank; and that divided by the ranks. NaN: not measured. */
 double scaling_times(const scaling_report *report, scaling_kind kind, int index);
 double scaling_efficiency(const scaling_report *report, scaling_kind kind, int index);
-/* The part of the sums' time that a step is not longer by, 0 to 1; NaN: one rank. */
+/* The fraction of the all-reduces' time that overlaps with computation, 0 to 1; NaN: one rank. */
 double scaling_hidden(const scaling_point *point);
-/* Bytes a second that each rank sends while it adds only: a step's gradients, and one large sum. NaN: one rank. */
+/* Bytes a second that each rank sends in all-reduces alone: a step's gradients, and one large sum. NaN: one rank. */
 double scaling_rate(const scaling_point *point);
 double scaling_large_rate(const scaling_report *report, int index);
 
 void scaling_print(const terminal *out, const scaling_report *report);
 json_t *scaling_json(const scaling_report *report);
 
-/* Efficiencies, and what a step's time is made of (chart.c). Errors: SDLF_ERROR_IO. */
+/* Draw the efficiencies and the parts of a step's time (chart.c). Errors: SDLF_ERROR_IO. */
 sdlf_status scaling_draw(const scaling_report *report, const char *path);
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf bench scaling: how much faster do more ranks train? */
+/* sdlf bench scaling: measures the speed-up of training on more ranks. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -34,7 +34,7 @@ static const argument scaling_arguments[] = {
     {"net", ARGUMENT_TEXT, offsetof(settings, net), "NAME", .standard = ARGUMENT_STANDARD_INPUT,
      .fallback = "simple_cnn", .help = "a network from the list below, FILE.json or FILE.onnx"},
     {"shape", ARGUMENT_TEXT, offsetof(settings, shape), "CxHxW",
-     .help = "samples that a built-in network is made for, 3x224x224 (default: its usual ones)"},
+     .help = "samples that a built-in network is made for, 3x224x224 (default: its own)"},
     {"classes", ARGUMENT_INT, offsetof(settings, classes), "N", .minimum = 1, .maximum = 1000000, .fallback = "10",
      .help = "classes, with --shape"},
     {"batch", ARGUMENT_INT, offsetof(settings, batch), "N", .minimum = 1, .maximum = 100000, .fallback = "128",
@@ -48,9 +48,9 @@ static const argument scaling_arguments[] = {
 
 static const argument shared_arguments[] = {
     {"gradient-dtype", ARGUMENT_CHOICE, offsetof(settings, gradient_dtype), "TYPE", .choices = gradient_dtypes,
-     .fallback = "float32", .help = "what gradients are rounded to before they are added"},
+     .fallback = "float32", .help = "type that gradients are rounded to before they are added"},
     {"sync-batch-norm", ARGUMENT_FLAG, offsetof(settings, sync),
-     .help = "batch normalisation by the statistics of the whole batch"},
+     .help = "batch normalisation with the statistics of the whole batch"},
     {0},
 };
 
@@ -70,10 +70,10 @@ typedef struct session {
     scaling_work work;
     scaling_report report;
     terminal out;
-    bool measuring; /* some ranks may wait for the others: who fails now ends all */
+    bool measuring; /* some ranks may wait for the others: a failure now ends all */
 } session;
 
-/* 1, 2, 3 and so on to 8 ranks; then twice as many each time; last all. */
+/* 1, 2, 3 and so on to 8 ranks; then twice as many each time; finally all. */
 static int next_count(int count, int all)
 {
     int next = count < 8 ? count + 1 : 2 * count;
@@ -103,10 +103,10 @@ static sdlf_status open_network(session *s)
     const settings *set = &s->set;
     sdlf_shape shape;
     if (set->shape == NULL && arguments_given(&s->given, "classes"))
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--classes is about a network that is made for --shape CxHxW");
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--classes needs --shape CxHxW");
     if (set->shape == NULL) return network_open(&s->model, set->net, 1, NULL);
     if (!network_is_builtin(set->net))
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--shape %s: the network of %s has its own", set->shape, set->net);
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "--shape %s: the network in %s has its own", set->shape, set->net);
     sdlf_status status = read_shape(&shape, set->shape);
     if (status == SDLF_OK) status = sdlf_network_builtin_for(&s->model, set->net, shape, (int)set->classes);
     return status == SDLF_OK ? sdlf_model_build(s->model, 1) : status;
@@ -147,7 +147,7 @@ static void describe(session *s)
     r->repeats = s->set.repeats;
 }
 
-/* Both kinds on that many ranks. Those of one rank are the same measurement. */
+/* Measures both kinds on that many ranks. With one rank they are the same measurement. */
 static sdlf_status measure_ranks(session *s, int index, int ranks)
 {
     sdlf_status status = SDLF_OK;
@@ -168,7 +168,7 @@ static sdlf_status measure_ranks(session *s, int index, int ranks)
     return status;
 }
 
-/* More and more ranks. Those that have no part yet wait. */
+/* Measures increasing numbers of ranks. Ranks without a part wait. */
 static sdlf_status measure(session *s)
 {
     sdlf_status status = SDLF_OK;
@@ -214,7 +214,7 @@ static sdlf_status bench_all(session *s)
     return status == SDLF_OK && set->svg ? scaling_draw(&s->report, set->svg) : status;
 }
 
-/* An error of all is told by one rank; one that only a rank knows, by that rank. */
+/* One rank reports an error common to all; an error of one rank is reported there. */
 static int conclude(session *s, sdlf_status status)
 {
     sdlf_communicator *ranks = s->ranks;
@@ -254,11 +254,9 @@ static int run(int count, char **words)
         .command = "bench scaling",
         .synopsis = "[options]",
         .text = "Train a network on 1, 2, 3 and so on of the ranks, which are the devices of --devices or the "
-                "processes that "
-                "mpirun has started, with the same batch for all together and with the same batch for each, on random "
-                "numbers. How much faster do more ranks train, how much of what they tell each other is hidden behind "
-                "computing, and how far is that "
-                "from what the links can do?",
+                "processes that mpirun has started, once with the same total batch and once with the same batch per "
+                "rank, on random data. Shows the speed-up, how much of the communication is hidden behind computation, "
+                "and how close it comes to the speed of the links.",
         .parts = parts,
         .epilogue = network_print_list,
         .examples =
@@ -282,4 +280,4 @@ static int run(int count, char **words)
     return ranks_run(&s, sizeof s, offsetof(session, set.ranks), bench_and_release);
 }
 
-const bench scaling_bench = {"scaling", "training on more and more ranks: speed-up, efficiency, what is hidden", run};
+const bench scaling_bench = {"scaling", "training on more and more ranks: speed-up, efficiency, overlap", run};

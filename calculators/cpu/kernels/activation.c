@@ -22,8 +22,8 @@ static sdlf_status run_elements(sdlf_calculator *calculator, const sdlf_operatio
                     .y = output(operation, 0),
                     .count = sdlf_tensor_count(&operation->out[0]),
                     .activation = activation};
-    cpu_parallel_near(cpu_from(calculator), cpu_divide_up(all.count, TASK_ELEMENTS), cpu_time_of_elements(all.count),
-                      task, &all);
+    cpu_parallel_static(cpu_from(calculator), cpu_divide_up(all.count, TASK_ELEMENTS), cpu_time_of_elements(all.count),
+                        task, &all);
     return SDLF_OK;
 }
 

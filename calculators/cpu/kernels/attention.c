@@ -152,7 +152,7 @@ static element largest_of(const element *scores, int64_t count, element before)
 
 /* Replaces a row of scores by their exponentials and updates the running maximum and sum. Returns the factor by which
  * the accumulated values must be multiplied. scores has space for `count` rounded up to LANES. */
-static element take_in(element *scores, int64_t count, element *largest, element *sum)
+static element online_softmax_update(element *scores, int64_t count, element *largest, element *sum)
 {
     int64_t padded = cpu_round_up(count, LANES);
     for (int64_t j = count; j < padded; j++) scores[j] = -INFINITY;
@@ -188,7 +188,7 @@ static void add_block(const attention_context *c, const attention_block *at, con
         element *scores = s->scores + i * ATTENTION_STRIDE, *to = y_row + i * y->stride[2];
         int64_t row = at->row + i;
         attention_mask_cpu(c, at, row, scores);
-        element factor = take_in(scores, at->keys, &s->largest[row - first], &s->sum[row - first]);
+        element factor = online_softmax_update(scores, at->keys, &s->largest[row - first], &s->sum[row - first]);
         if (at->key == 0 || factor == 1) continue;
         scale_row(to, factor, c->width);
     }

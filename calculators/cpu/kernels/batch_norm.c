@@ -150,9 +150,9 @@ sdlf_status batch_norm2d_infer_cpu(sdlf_calculator *calculator, const sdlf_opera
     norm.variance = input(operation, 4);
     norm.activation = operation->batch_norm.activation;
     if (norm.n * norm.c * norm.s == 0) return SDLF_OK;
-    cpu_parallel_near(cpu_from(calculator),
-                      cpu_divide_up(norm.n, infer_images(&norm)) * cpu_divide_up(norm.c, norm.block),
-                      cpu_time_of_elements(norm.n * norm.c * norm.s), infer_channels, &norm);
+    cpu_parallel_static(cpu_from(calculator),
+                        cpu_divide_up(norm.n, infer_images(&norm)) * cpu_divide_up(norm.c, norm.block),
+                        cpu_time_of_elements(norm.n * norm.c * norm.s), infer_channels, &norm);
     return SDLF_OK;
 }
 

@@ -62,7 +62,7 @@ static void measure_block(void *argument, int64_t index, int thread)
 }
 
 /* Mean and deviation over all rows, the running statistics, and the coefficients a and b of y = x a + b. */
-static void settle_statistics(const norm_rows *all)
+static void finalize_statistics(const norm_rows *all)
 {
     const sdlf_operation *operation = all->operation;
     const element *scale = input(operation, 1), *shift = input(operation, 2);
@@ -133,7 +133,7 @@ void batch_norm_rows_forward_cpu(const cpu_calculator *cpu, const sdlf_operation
     if (all.channels == 0) return;
     norm_rows_take_space(&all, operation->workspace.data);
     all.y = output(operation, 0);
-    cpu_parallel_near(cpu, all.blocks, cpu_time_of_elements(2 * all.count), measure_block, &all);
-    settle_statistics(&all);
-    cpu_parallel_near(cpu, all.blocks, cpu_time_of_elements(2 * all.count), write_block, &all);
+    cpu_parallel_static(cpu, all.blocks, cpu_time_of_elements(2 * all.count), measure_block, &all);
+    finalize_statistics(&all);
+    cpu_parallel_static(cpu, all.blocks, cpu_time_of_elements(2 * all.count), write_block, &all);
 }

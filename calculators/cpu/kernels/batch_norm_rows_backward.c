@@ -77,7 +77,7 @@ static void sum_block(void *argument, int64_t index, int thread)
 }
 
 /* Computes dscale and dshift, and the coefficients of dx = a g + (x - mean) b + c. */
-static void settle_gradients(const norm_rows *all)
+static void finalize_gradients(const norm_rows *all)
 {
     const sdlf_operation *operation = all->operation;
     const element *scale = input(operation, 1), *inverses = input(operation, 3);
@@ -151,7 +151,7 @@ void batch_norm_rows_backward_cpu(const cpu_calculator *cpu, const sdlf_operatio
     norm_rows_repeat(&all, all.a);
     norm_rows_repeat(&all, all.b);
     norm_rows_repeat(&all, all.shift);
-    cpu_parallel_near(cpu, all.blocks, cpu_time_of_elements(3 * all.count), sum_block, &all);
-    settle_gradients(&all);
-    if (all.y) cpu_parallel_near(cpu, all.blocks, cpu_time_of_elements(3 * all.count), differentiate_block, &all);
+    cpu_parallel_static(cpu, all.blocks, cpu_time_of_elements(3 * all.count), sum_block, &all);
+    finalize_gradients(&all);
+    if (all.y) cpu_parallel_static(cpu, all.blocks, cpu_time_of_elements(3 * all.count), differentiate_block, &all);
 }

@@ -60,7 +60,7 @@ int conv2d_automatic_cpu(const sdlf_calculator *calculator, const sdlf_operation
 /* ---- forward ---- */
 
 /* NHWC does not pay for small one-channel images: x is NHWC already, and repacking y costs more than it gains. */
-bool conv2d_likes_channels_last_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
+bool conv2d_prefers_channels_last_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     convolution v = of_operation(operation, &operation->in[0], &operation->in[1]);
     (void)calculator;
@@ -78,7 +78,7 @@ static bool meets_pixels(const convolution *v, int64_t pixels)
 }
 
 /* The gradients: vectors run over the columns of the products, channels of dx and filters of dw. */
-bool conv2d_backward_input_likes_channels_last_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
+bool conv2d_backward_input_prefers_channels_last_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     convolution v = of_operation(operation, &operation->out[0], &operation->in[1]);
     (void)calculator;
@@ -86,7 +86,8 @@ bool conv2d_backward_input_likes_channels_last_cpu(const sdlf_calculator *calcul
            (sdlf_tensor_present(&operation->prepared) || meets_pixels(&v, v.h * v.w));
 }
 
-bool conv2d_backward_weights_likes_channels_last_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
+bool conv2d_backward_weights_prefers_channels_last_cpu(const sdlf_calculator *calculator,
+                                                       const sdlf_operation *operation)
 {
     convolution v = of_operation(operation, &operation->in[0], &operation->out[0]);
     (void)calculator;

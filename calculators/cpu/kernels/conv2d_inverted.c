@@ -287,11 +287,11 @@ sdlf_status conv2d_inverted_cpu(sdlf_calculator *calculator, const sdlf_operatio
                                        .residual = b.residual,
                                        .y = b.y,
                                        .activation = *b.project.activation};
-        cpu_parallel_near(cpu, n * b.tasks, cpu_time_of_flops(flops), compute_panel, &b);
+        cpu_parallel_static(cpu, n * b.tasks, cpu_time_of_flops(flops), compute_panel, &b);
         implicit_forward_cpu(cpu, &project, b.project.packed, b.filtered + filtered_size(&b), false);
     } else {
         flops += 2 * n * v->groups * v->p_q * k;
-        cpu_parallel_near(cpu, n * b.tasks, cpu_time_of_flops(flops), compute_rows, &b);
+        cpu_parallel_static(cpu, n * b.tasks, cpu_time_of_flops(flops), compute_rows, &b);
     }
     if (b.y != y) turn(y, b.y, n, v->p_q, k);
     return SDLF_OK;

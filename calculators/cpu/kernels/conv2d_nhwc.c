@@ -37,29 +37,29 @@ static bool reads_row_major(const sdlf_operation *operation)
 }
 
 /* The kernels: see depthwise.h, grouped.h, winograd.h, stem.h and implicit.h. */
-typedef struct last_way {
+typedef struct nhwc_kernel {
     enum { DEPTHWISE, GROUPED, WINOGRAD, STEM, IMPLICIT } kernel;
     int m; /* of Winograd F(m,3) */
-} last_way;
+} nhwc_kernel;
 
-static last_way automatic_way(const convolution *v)
+static nhwc_kernel automatic_way(const convolution *v)
 {
-    if (depthwise_nhwc_takes_cpu(v)) return (last_way){.kernel = DEPTHWISE};
-    if (grouped_takes_cpu(v)) return (last_way){.kernel = GROUPED};
-    if (winograd_takes_cpu(v) && winograd_pays_cpu(v)) return (last_way){WINOGRAD, 2};
-    return (last_way){.kernel = IMPLICIT};
+    if (depthwise_nhwc_takes_cpu(v)) return (nhwc_kernel){.kernel = DEPTHWISE};
+    if (grouped_takes_cpu(v)) return (nhwc_kernel){.kernel = GROUPED};
+    if (winograd_takes_cpu(v) && winograd_pays_cpu(v)) return (nhwc_kernel){WINOGRAD, 2};
+    return (nhwc_kernel){.kernel = IMPLICIT};
 }
 
-static last_way way_of(const sdlf_operation *operation, const convolution *v)
+static nhwc_kernel select_kernel(const sdlf_operation *operation, const convolution *v)
 {
     int m = cpu_conv2d_winograd(operation->algorithm);
-    if (m > 0) return (last_way){WINOGRAD, m};
-    last_way way = automatic_way(v);
+    if (m > 0) return (nhwc_kernel){WINOGRAD, m};
+    nhwc_kernel way = automatic_way(v);
     if (way.kernel == DEPTHWISE || way.kernel == GROUPED) return way;
     if (way.kernel == WINOGRAD && operation->algorithm == CPU_CONV2D_AUTO) return way;
     if (sdlf_operation_is_mixed(operation) && reads_row_major(operation) && stem_takes_cpu(v))
-        return (last_way){.kernel = STEM};
-    return (last_way){.kernel = IMPLICIT};
+        return (nhwc_kernel){.kernel = STEM};
+    return (nhwc_kernel){.kernel = IMPLICIT};
 }
 
 bool conv2d_nhwc_pays_cpu(const convolution *v)
@@ -73,10 +73,10 @@ bool conv2d_nhwc_pays_cpu(const convolution *v)
 
 int conv2d_nhwc_automatic_cpu(const sdlf_operation *operation, const convolution *v)
 {
-    return way_of(operation, v).kernel == WINOGRAD ? CPU_CONV2D_WINOGRAD_2 : CPU_CONV2D_IMPLICIT;
+    return select_kernel(operation, v).kernel == WINOGRAD ? CPU_CONV2D_WINOGRAD_2 : CPU_CONV2D_IMPLICIT;
 }
 
-static int64_t packed_size(last_way way, const convolution *v)
+static int64_t packed_size(nhwc_kernel way, const convolution *v)
 {
     switch (way.kernel) {
     case DEPTHWISE: return depthwise_nhwc_packed_size_cpu(v);
@@ -87,7 +87,7 @@ static int64_t packed_size(last_way way, const convolution *v)
 }
 
 /* The weights of depthwise, Winograd and stem kernels are row-major. */
-static void pack(const cpu_calculator *cpu, last_way way, element *packed, const convolution *v,
+static void pack(const cpu_calculator *cpu, nhwc_kernel way, element *packed, const convolution *v,
                  const implicit_weights *w)
 {
     switch (way.kernel) {
@@ -103,15 +103,15 @@ bool conv2d_nhwc_supports_cpu(const sdlf_operation *operation, const convolution
 {
     bool named = operation->algorithm == CPU_CONV2D_AUTO || operation->algorithm == CPU_CONV2D_IMPLICIT;
     if (sdlf_operation_is_mixed(operation) && reads_row_major(operation))
-        return named && (way_of(operation, v).kernel == STEM ||
-                         (way_of(operation, v).kernel == IMPLICIT && implicit_takes_row_major_cpu(v)));
+        return named && (select_kernel(operation, v).kernel == STEM ||
+                         (select_kernel(operation, v).kernel == IMPLICIT && implicit_takes_row_major_cpu(v)));
     if (!can_be_nhwc(operation)) return false;
     if (cpu_conv2d_winograd(operation->algorithm)) return winograd_takes_cpu(v);
     return named && conv2d_nhwc_takes_cpu(v);
 }
 
 /* Scratch space, including the packed weights if they were not prepacked. */
-static im2col_space space_of(last_way way, const convolution *v, bool row_major, bool prepared)
+static im2col_space space_of(nhwc_kernel way, const convolution *v, bool row_major, bool prepared)
 {
     im2col_space space = {0};
     if (way.kernel == WINOGRAD) space = winograd_space_cpu(v, way.m);
@@ -122,7 +122,7 @@ static im2col_space space_of(last_way way, const convolution *v, bool row_major,
 }
 
 /* `packed`: the prepacked weights; NULL: w is packed into scratch. */
-static void run(const cpu_calculator *cpu, last_way way, const convolution_forward *forward, const element *packed,
+static void run(const cpu_calculator *cpu, nhwc_kernel way, const convolution_forward *forward, const element *packed,
                 const implicit_weights *w, element *scratch, bool row_major)
 {
     const convolution *v = &forward->v;
@@ -143,14 +143,14 @@ static void run(const cpu_calculator *cpu, last_way way, const convolution_forwa
 im2col_space conv2d_nhwc_space_cpu(const sdlf_operation *operation, const convolution *v)
 {
     bool prepared = sdlf_tensor_present(&operation->prepared);
-    return space_of(way_of(operation, v), v, reads_row_major(operation), prepared);
+    return space_of(select_kernel(operation, v), v, reads_row_major(operation), prepared);
 }
 
 void conv2d_nhwc_forward_cpu(const cpu_calculator *cpu, const sdlf_operation *operation,
                              const convolution_forward *forward)
 {
     implicit_weights w = implicit_weights_of(&forward->v, forward->w);
-    run(cpu, way_of(operation, &forward->v), forward, operation->prepared.data, &w, operation->workspace.data,
+    run(cpu, select_kernel(operation, &forward->v), forward, operation->prepared.data, &w, operation->workspace.data,
         reads_row_major(operation));
 }
 
@@ -191,11 +191,11 @@ static bool stays_row_major(const sdlf_operation *operation, const convolution *
 int64_t conv2d_nhwc_prepared_size_cpu(const sdlf_operation *operation, const convolution *v)
 {
     if (stays_row_major(operation, v)) return 0;
-    return conv2d_nhwc_supports_cpu(operation, v) ? packed_size(way_of(operation, v), v) : 0;
+    return conv2d_nhwc_supports_cpu(operation, v) ? packed_size(select_kernel(operation, v), v) : 0;
 }
 
 void conv2d_nhwc_prepare_cpu(const cpu_calculator *cpu, const sdlf_operation *operation, const convolution *v)
 {
     implicit_weights w = implicit_weights_of(v, input(operation, 1));
-    pack(cpu, way_of(operation, v), operation->prepared.data, v, &w);
+    pack(cpu, select_kernel(operation, v), operation->prepared.data, v, &w);
 }

@@ -205,5 +205,5 @@ void depthwise_nhwc_forward_cpu(const cpu_calculator *cpu, const convolution_for
     all.rows_per_task = cpu_min(all.rows_per_task, cpu_max(1, v->p / 8));
     int64_t tasks = v->n * cpu_divide_up(v->p, all.rows_per_task);
     all.blocks = tasks % 2 == 1 && tasks < 16 && v->groups >= 2 * LANES ? 2 : 1; /* two halves, for two threads */
-    cpu_parallel_near(cpu, tasks * all.blocks, 8 * convolution_time(v), compute_rows, &all);
+    cpu_parallel_static(cpu, tasks * all.blocks, 8 * convolution_time(v), compute_rows, &all);
 }

@@ -149,8 +149,8 @@ sdlf_status gemm_cpu(sdlf_calculator *calculator, const sdlf_operation *operatio
         gemm_transposed_cpu(cpu, &gemm, time);
     } else {
         gemm_pack_shared_cpu(cpu, &gemm);
-        cpu_parallel_near(cpu, gemm.column_tiles * gemm.row_tiles, time, gemm_straight_tile_cpu, &gemm);
+        cpu_parallel_static(cpu, gemm.column_tiles * gemm.row_tiles, time, gemm_straight_tile_cpu, &gemm);
     }
-    if (atomic_load(&gemm.blas_failed)) return sdlf_fail(SDLF_ERROR_MEMORY, "the library for products has no memory");
+    if (atomic_load(&gemm.blas_failed)) return sdlf_fail(SDLF_ERROR_MEMORY, "the GEMM library is out of memory");
     return SDLF_OK;
 }

@@ -96,8 +96,8 @@ static sdlf_status multiply_twice(sdlf_calculator *calculator, const sdlf_operat
     u.rule.rate = input(operation, 2)[0];
     u.tiles = u.gemm.packed + gemm_context_size_cpu(cpu, &u.gemm);
     gemm_pack_shared_cpu(cpu, &u.gemm);
-    cpu_parallel_near(cpu, u.gemm.column_tiles * u.gemm.row_tiles, cpu_time_of_flops(2 * all->m * all->n * all->k),
-                      update_part, &u);
+    cpu_parallel_static(cpu, u.gemm.column_tiles * u.gemm.row_tiles, cpu_time_of_flops(2 * all->m * all->n * all->k),
+                        update_part, &u);
     return SDLF_OK;
 }
 

@@ -137,6 +137,6 @@ sdlf_status gemm_skinny_cpu(sdlf_calculator *calculator, const sdlf_operation *o
     int64_t columns = TASK_BYTES / (int64_t)sizeof(element) / all.k;
     all.columns_per_task = cpu_max(MOST_COLUMNS, columns / MOST_COLUMNS * MOST_COLUMNS);
     int64_t time = cpu_max(cpu_time_of_flops(2 * all.m * all.n * all.k), cpu_time_of_elements(all.n * all.k));
-    cpu_parallel_near(cpu_from(calculator), cpu_divide_up(all.n, all.columns_per_task), time, compute_columns, &all);
+    cpu_parallel_static(cpu_from(calculator), cpu_divide_up(all.n, all.columns_per_task), time, compute_columns, &all);
     return SDLF_OK;
 }

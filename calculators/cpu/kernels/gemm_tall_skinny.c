@@ -179,7 +179,7 @@ sdlf_status gemm_tall_skinny_cpu(sdlf_calculator *calculator, const sdlf_operati
                          .task_rows = cpu_max(TALL_ROWS, TASK_SIZE / k / TALL_ROWS * TALL_ROWS),
                          .alpha = (element)operation->gemm.alpha,
                          .activation = operation->gemm.activation};
-    cpu_parallel_near(cpu_from(calculator), cpu_divide_up(m, tall.task_rows), cpu_time_of_flops(2 * m * n * k),
-                      tall_task, &tall);
+    cpu_parallel_static(cpu_from(calculator), cpu_divide_up(m, tall.task_rows), cpu_time_of_flops(2 * m * n * k),
+                        tall_task, &tall);
     return SDLF_OK;
 }

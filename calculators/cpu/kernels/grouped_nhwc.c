@@ -280,5 +280,5 @@ void grouped_forward_cpu(const cpu_calculator *cpu, const convolution_forward *f
     int64_t rows = v->n * v->p;
     if (rows * v->q == 0) return;
     if (rows < LEAST_TASKS) all.parts = cpu_min(cpu_divide_up(LEAST_TASKS, rows), vectors_of(v));
-    cpu_parallel_near(cpu, rows * all.parts, convolution_time(v), compute_row, &all);
+    cpu_parallel_static(cpu, rows * all.parts, convolution_time(v), compute_row, &all);
 }

@@ -240,5 +240,5 @@ void implicit_forward_cpu(const cpu_calculator *cpu, const convolution_forward *
                         v->p == v->h && v->q == v->w;
     all.reaches_out = !all.rows && v->r_s > 1 && implicit_has_padding(v);
     all.near = is_near(v);
-    cpu_parallel_near(cpu, all.chunks * v->n * all.p.count * v->groups, convolution_time(v), compute_chunk, &all);
+    cpu_parallel_static(cpu, all.chunks * v->n * all.p.count * v->groups, convolution_time(v), compute_chunk, &all);
 }

@@ -75,5 +75,5 @@ void implicit_copy_cpu(const cpu_calculator *cpu, const convolution *v, const el
                    .width = implicit_reached(v, 1),
                    .row_major = row_major};
     int64_t rows = v->n * v->groups * all.height;
-    cpu_parallel_near_exact(cpu, rows, cpu_time_of_elements(rows * all.width * v->c), pad_row, &all);
+    cpu_parallel_static_exact(cpu, rows, cpu_time_of_elements(rows * all.width * v->c), pad_row, &all);
 }

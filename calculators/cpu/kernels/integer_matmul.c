@@ -277,7 +277,7 @@ static void multiply(const cpu_calculator *cpu, quantized_layer *layer, matrix *
     const uint32_t a_zero = layer->less_rows[1] == NULL ? (uint32_t)all->a_zero[0] : 0;
     for (int64_t j = 0; j < g->n; j++) bias[j] = (int32_t)(0 - a_zero * (uint32_t)sum[j]);
     all->rows = g->in_place ? all->a : all->image;
-    if (!g->in_place || all->rest != NULL) cpu_parallel_near_exact(cpu, g->m, g->m * g->k / 16, read_row, all);
+    if (!g->in_place || all->rest != NULL) cpu_parallel_static_exact(cpu, g->m, g->m * g->k / 16, read_row, all);
     layer->image = all->rows;
     layer->weights = (const int32_t *)(const void *)(packed + sums_bytes(g));
     layer->less_columns[1] = sum;

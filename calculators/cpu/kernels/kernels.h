@@ -25,8 +25,8 @@ sdlf_kernel conv2d_prepare_cpu, conv2d_forward_cpu, conv2d_backward_input_prepar
     conv2d_backward_weights_cpu;
 supports_function conv2d_relu_max_pool_forward_supports_cpu;
 int conv2d_automatic_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation);
-supports_function conv2d_likes_channels_last_cpu, conv2d_backward_input_likes_channels_last_cpu,
-    conv2d_backward_weights_likes_channels_last_cpu;
+supports_function conv2d_prefers_channels_last_cpu, conv2d_backward_input_prefers_channels_last_cpu,
+    conv2d_backward_weights_prefers_channels_last_cpu;
 sdlf_kernel conv2d_inverted_cpu, conv2d_inverted_prepare_cpu;
 supports_function conv2d_inverted_supports_cpu;
 workspace_function conv2d_inverted_workspace_cpu, conv2d_inverted_prepared_cpu;

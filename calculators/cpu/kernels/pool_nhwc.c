@@ -128,7 +128,7 @@ static void run(const cpu_calculator *cpu, const sdlf_operation *operation, cpu_
 {
     context all = context_of(operation);
     int64_t reads = all.n * all.p * all.q * all.channels * all.window->size[0] * all.window->size[1];
-    cpu_parallel_near(cpu, all.n * cpu_divide_up(all.p, all.rows_per_task), cpu_time_of_elements(reads), task, &all);
+    cpu_parallel_static(cpu, all.n * cpu_divide_up(all.p, all.rows_per_task), cpu_time_of_elements(reads), task, &all);
 }
 
 void max_pool_nhwc_cpu(const cpu_calculator *cpu, const sdlf_operation *operation)
@@ -185,7 +185,7 @@ void global_avg_pool_nhwc_cpu(const cpu_calculator *cpu, const sdlf_operation *o
     int64_t parts = parts_of(&all);
     double area = (double)(all.h * all.w);
     all.sums = operation->workspace.data;
-    cpu_parallel_near(cpu, all.n * parts, cpu_time_of_elements(all.n * all.h * all.w * all.channels), sum_part, &all);
+    cpu_parallel_static(cpu, all.n * parts, cpu_time_of_elements(all.n * all.h * all.w * all.channels), sum_part, &all);
     for (int64_t n = 0; n < all.n; n++) {
         double *sum = all.sums + n * parts * all.channels;
         for (int64_t part = 1; part < parts; part++) {

@@ -138,9 +138,9 @@ static void run(const cpu_calculator *cpu, const context *all, cpu_task *task)
 {
     int64_t window = (int64_t)all->window->size[0] * all->window->size[1];
     context copy = *all;
-    cpu_parallel_near(cpu, all->n * all->blocks,
-                      cpu_time_of_elements(all->n * all->channels * (all->h * all->w + 2 * all->p * all->q * window)),
-                      task, &copy);
+    cpu_parallel_static(cpu, all->n * all->blocks,
+                        cpu_time_of_elements(all->n * all->channels * (all->h * all->w + 2 * all->p * all->q * window)),
+                        task, &copy);
 }
 
 void max_pool_nhwc_backward_cpu(const cpu_calculator *cpu, const sdlf_operation *operation)
@@ -174,5 +174,5 @@ static void spread_mean(void *argument, int64_t index, int thread)
 void global_avg_pool_nhwc_backward_cpu(const cpu_calculator *cpu, const sdlf_operation *operation)
 {
     context all = context_of(operation, &operation->in[0]);
-    cpu_parallel_near(cpu, all.n, cpu_time_of_elements(all.n * all.channels * all.h * all.w), spread_mean, &all);
+    cpu_parallel_static(cpu, all.n, cpu_time_of_elements(all.n * all.channels * all.h * all.w), spread_mean, &all);
 }

@@ -226,7 +226,7 @@ static const uint8_t *stage(const cpu_calculator *cpu, const geometry *g, uint8_
     staging all = {.g = g, .to = to};
     int64_t rows = g->n * g->rows, size = rows * g->columns * g->c * g->unit;
     memset(to + size, 0, SLACK);
-    cpu_parallel_near_exact(cpu, rows, size / 16, stage_row, &all);
+    cpu_parallel_static_exact(cpu, rows, size / 16, stage_row, &all);
     return to;
 }
 
@@ -255,8 +255,8 @@ static void convolve(const cpu_calculator *cpu, const geometry *g, const quantiz
     if (g->unit == 1) all.row = quantized_depthwise_vnni_cpu;
 #endif
     int64_t products = sdlf_tensor_count(&g->operation->out[0]) * sdlf_shape_span(g->operation->in[1].shape, 1, 4);
-    cpu_parallel_near_exact(cpu, g->n * g->p, 4 * cpu_time_of_flops(products) / (g->unit == 1 ? 2 : 1), depthwise_task,
-                            &all);
+    cpu_parallel_static_exact(cpu, g->n * g->p, 4 * cpu_time_of_flops(products) / (g->unit == 1 ? 2 : 1),
+                              depthwise_task, &all);
 }
 
 /* ---- conversion of outputs to row-major ---- */
@@ -353,7 +353,7 @@ sdlf_status quantized_conv2d_cpu(sdlf_calculator *calculator, const sdlf_operati
     convolve(cpu, &g, &layer);
     staging transposed = {.g = &g, .to = (uint8_t *)space + r.result};
     if (!g.y_nhwc)
-        cpu_parallel_near_exact(cpu, g.n * g.k, cpu_time_of_elements(sdlf_tensor_count(&operation->out[0])), turn_plane,
-                                &transposed);
+        cpu_parallel_static_exact(cpu, g.n * g.k, cpu_time_of_elements(sdlf_tensor_count(&operation->out[0])),
+                                  turn_plane, &transposed);
     return SDLF_OK;
 }

@@ -67,8 +67,8 @@ static void add(void *argument, int64_t index, int thread)
 static sdlf_status run(const sdlf_calculator *calculator, const sdlf_operation *operation, cpu_task *task)
 {
     context all = {.operation = operation, .count = sdlf_tensor_count(&operation->in[0])};
-    cpu_parallel_near_exact(cpu_from_const(calculator), cpu_divide_up(all.count, TASK_ELEMENTS),
-                            cpu_time_of_elements(all.count), task, &all);
+    cpu_parallel_static_exact(cpu_from_const(calculator), cpu_divide_up(all.count, TASK_ELEMENTS),
+                              cpu_time_of_elements(all.count), task, &all);
     return SDLF_OK;
 }
 
@@ -134,7 +134,7 @@ sdlf_status dynamic_quantize_cpu(sdlf_calculator *calculator, const sdlf_operati
         .x = operation->in[0].data, .count = sdlf_tensor_count(&operation->in[0]), .of = operation->workspace.data};
     int64_t tasks = cpu_divide_up(all.count, TASK_ELEMENTS);
     float low = 0, high = 0;
-    cpu_parallel_near_exact(cpu_from(calculator), tasks, cpu_time_of_elements(all.count), find_range, &all);
+    cpu_parallel_static_exact(cpu_from(calculator), tasks, cpu_time_of_elements(all.count), find_range, &all);
     for (int64_t i = 0; i < tasks; i++) {
         low = all.of[i].low < low ? all.of[i].low : low;
         high = all.of[i].high > high ? all.of[i].high : high;

@@ -125,7 +125,7 @@ sdlf_status quantized_pool2d_cpu(sdlf_calculator *calculator, const sdlf_operati
                    .as_it_is = !o->average && whole && o->scale == 1 && o->x_zero == o->y_zero && x->dtype == y->dtype};
     int64_t rows = y->shape.dim[0] * y->shape.dim[2] * (all.last ? 1 : y->shape.dim[1]);
     int64_t taps = (int64_t)o->window.size[0] * o->window.size[1];
-    cpu_parallel_near_exact(cpu_from(calculator), rows, cpu_time_of_elements(sdlf_tensor_count(y) * taps) / 8, pool_row,
-                            &all);
+    cpu_parallel_static_exact(cpu_from(calculator), rows, cpu_time_of_elements(sdlf_tensor_count(y) * taps) / 8,
+                              pool_row, &all);
     return SDLF_OK;
 }

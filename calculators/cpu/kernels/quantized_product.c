@@ -40,6 +40,6 @@ void quantized_product_cpu(const cpu_calculator *cpu, const quantized_layer *lay
     int64_t chunks = cpu_max(1, tasks / (all.blocks * groups)); /* enough for every thread */
     chunk = cpu_min(chunk, cpu_divide_up(pixels, chunks));
     all.chunk = cpu_round_up(cpu_max(1, chunk), PIXELS_TOGETHER);
-    cpu_parallel_near_exact(cpu, cpu_divide_up(pixels, all.chunk) * all.blocks * groups,
-                            cpu_time_of_flops(products) / (vnni ? 2 : 1), tiles_task, &all);
+    cpu_parallel_static_exact(cpu, cpu_divide_up(pixels, all.chunk) * all.blocks * groups,
+                              cpu_time_of_flops(products) / (vnni ? 2 : 1), tiles_task, &all);
 }

@@ -255,7 +255,7 @@ sdlf_status spmm_csr_cpu(sdlf_calculator *calculator, const sdlf_operation *oper
                          .activation = operation->spmm.activation,
                          .long_rows = operation->workspace.data};
     spmm.parts = (element *)((char *)spmm.long_rows + cpu_round_up(tasks * (int64_t)sizeof(int64_t), 64));
-    cpu_parallel_near(cpu, tasks, cpu_time_of_elements((spmm.stored + spmm.rows) * spmm.width), sum_rows, &spmm);
+    cpu_parallel_static(cpu, tasks, cpu_time_of_elements((spmm.stored + spmm.rows) * spmm.width), sum_rows, &spmm);
     for (int64_t task = 0; task < tasks; task++) {
         if (spmm.long_rows[task] >= 0) compute_long_row(cpu, &spmm, spmm.long_rows[task]);
     }

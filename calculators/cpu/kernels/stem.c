@@ -255,5 +255,5 @@ void stem_forward_cpu(const cpu_calculator *cpu, const convolution_forward *forw
                 .panels = implicit_panels_of(v),
                 .tasks = tasks_of(v),
                 .width = width_of(v)};
-    cpu_parallel_near(cpu, v->n * all.tasks, convolution_time(v), compute_rows, &all);
+    cpu_parallel_static(cpu, v->n * all.tasks, convolution_time(v), compute_rows, &all);
 }

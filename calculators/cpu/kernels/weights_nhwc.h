@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The partition of the NHWC weight gradient into tasks, and its reduction; for conv2d_nhwc_weights.c and
+/* The partition of the NHWC weight gradient into tasks, and its reduction; for conv2d_nhwc_wgrad.c and
  * winograd_weights.c.
  *
  * A task accumulates one share of the output pixels, for one part of a group's filters, into its own partial sums. The

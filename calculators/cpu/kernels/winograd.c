@@ -147,10 +147,10 @@ static void compute_panel(void *argument, int64_t index, int thread)
     int64_t first = part * all->tiles / all->runs, count = (part + 1) * all->tiles / all->runs - first;
     element *transformed = all->scratch + thread * (all->patches_size + all->output_size);
     element *products = transformed + all->patches_size;
-    if (all->held[thread] != run) winograd_patches_cpu(all, group, first, count, transformed);
+    if (all->held[thread] != run) winograd_input_transform_cpu(all, group, first, count, transformed);
     all->held[thread] = run;
     multiply(all, group, panel, count, transformed, products);
-    winograd_outputs_cpu(all, group, panel, first, count, products);
+    winograd_output_transform_cpu(all, group, panel, first, count, products);
 }
 
 void winograd_forward_cpu(const cpu_calculator *cpu, const convolution_forward *forward, int m, const element *packed,
@@ -165,5 +165,5 @@ void winograd_forward_cpu(const cpu_calculator *cpu, const convolution_forward *
     all.scratch = scratch + all.channels;
     memset(scratch, 0, (size_t)all.channels * sizeof *scratch);
     for (int i = 0; i < cpu->threads; i++) all.held[i] = -1;
-    cpu_parallel_near(cpu, v->groups * all.runs * all.panels.count, convolution_time(v), compute_panel, &all);
+    cpu_parallel_static(cpu, v->groups * all.runs * all.panels.count, convolution_time(v), compute_panel, &all);
 }

@@ -24,9 +24,10 @@ typedef struct winograd {
 } winograd;
 
 /* Transforms the input of tiles [first, first + count) of a group; transforms a panel's products to outputs. */
-void winograd_patches_cpu(const winograd *all, int64_t group, int64_t first, int64_t count, element *transformed);
-void winograd_outputs_cpu(const winograd *all, int64_t group, int64_t panel, int64_t first, int64_t count,
-                          const element *products);
+void winograd_input_transform_cpu(const winograd *all, int64_t group, int64_t first, int64_t count,
+                                  element *transformed);
+void winograd_output_transform_cpu(const winograd *all, int64_t group, int64_t panel, int64_t first, int64_t count,
+                                   const element *products);
 
 /* The position of tile `index` of a group. */
 typedef struct winograd_place {

@@ -125,7 +125,7 @@ void winograd_weights_share_cpu(void *context, int64_t index, int thread)
     memset(zeros, 0, (size_t)tiles.channels * sizeof *zeros);
     for (int64_t first = start_tile, count; first < last; first += count) {
         count = cpu_min(tiles.run, last - first);
-        winograd_patches_cpu(&tiles, group, first, count, transformed);
+        winograd_input_transform_cpu(&tiles, group, first, count, transformed);
         transform_gradients(all, &tiles, group * v->k + start, cpu_min(width, v->k - start), width, first, count,
                             gradients);
         for (int point = 0; point < POINTS; point++)

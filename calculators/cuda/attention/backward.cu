@@ -18,7 +18,7 @@ template <sdlf_math MATH, int D> constexpr int backward_words()
 static __global__ void __launch_bounds__(ATTENTION_THREADS) attention_delta(attention_arguments p)
 {
     int64_t query = grid_first() / WARP, lane = threadIdx.x % WARP;
-    await_kernels();
+    wait_and_launch_dependent_grids();
     if (query >= static_cast<int64_t>(p.samples) * p.heads * p.queries) return;
     int row = static_cast<int>(query % p.queries), head = static_cast<int>(query / p.queries % p.heads);
     int sample = static_cast<int>(query / p.queries / p.heads);
@@ -65,7 +65,7 @@ static __global__ void __launch_bounds__(ATTENTION_THREADS) attention_backward_q
     uint32_t *q = shared, *dy = q + BLOCK, *k = dy + BLOCK, *v = k + BLOCK;
     int first = static_cast<int>(blockIdx.x) * ATTENTION_BLOCK, lane = static_cast<int>(threadIdx.x) % WARP;
     int row = static_cast<int>(threadIdx.x) / WARP * WARP_ROWS, g = lane / 4, t = lane % 4;
-    await_kernels();
+    wait_and_launch_dependent_grids();
     const attention_head at =
         attention_head_of(p, static_cast<int>(blockIdx.y) / p.heads, static_cast<int>(blockIdx.y) % p.heads);
     load_block<MATH, D>(q, head_rows(p.q, at.sample, at.head), first);
@@ -105,7 +105,7 @@ static __global__ void __launch_bounds__(ATTENTION_THREADS) attention_backward_k
     int row = static_cast<int>(threadIdx.x) / WARP * WARP_ROWS, g = lane / 4, t = lane % 4;
     int sample = static_cast<int>(blockIdx.y) / p.groups, group = static_cast<int>(blockIdx.y) % p.groups;
     int shared_by = p.heads / p.groups, earliest = p.causal ? max(0, first - (p.keys - p.queries)) : 0;
-    await_kernels();
+    wait_and_launch_dependent_grids();
     load_block<MATH, D>(k, head_rows(p.k, sample, group), first);
     load_block<MATH, D>(v, head_rows(p.v, sample, group), first);
     float scores[TILES][4], dp[TILES][4], dk[D / TILE][4] = {}, dv[D / TILE][4] = {};

@@ -12,7 +12,7 @@ template <typename T, int D> constexpr int block_line = D + 16 / static_cast<int
 /* Words of a reduction over D elements. */
 template <sdlf_math MATH, int D> constexpr int reduction_words = is_half<MATH> ? D / 2 : D;
 
-/* Load ATTENTION_BLOCK rows from `first` on, D columns; zeros outside. Completed by await_copies. */
+/* Load ATTENTION_BLOCK rows from `first` on, D columns; zeros outside. Completed by cp_async_wait. */
 template <typename T, int D>
 static __device__ __forceinline__ void copy_block(T *to, const attention_rows &x, int first)
 {

@@ -29,8 +29,8 @@ template <sdlf_math MATH> static __device__ __forceinline__ float power(float x)
 
 /* The online softmax: scores become exponentials, and the accumulators are rescaled, for rows g and g + 8. */
 template <sdlf_math MATH, int D>
-static __device__ __forceinline__ void take_in(float (&scores)[TILES][4], float (&y)[D / TILE][4], float (&largest)[2],
-                                               float (&sum)[2])
+static __device__ __forceinline__ void online_softmax_update(float (&scores)[TILES][4], float (&y)[D / TILE][4],
+                                                             float (&largest)[2], float (&sum)[2])
 {
 #pragma unroll
     for (int half = 0; half < 2; half++) {
@@ -113,15 +113,15 @@ static __global__ void __launch_bounds__(ATTENTION_THREADS, (forward_blocks<MATH
     T *stages = reinterpret_cast<T *>(shared);
     int first = static_cast<int>(blockIdx.x) * ATTENTION_BLOCK, lane = static_cast<int>(threadIdx.x) % WARP;
     int row = static_cast<int>(threadIdx.x) / WARP * WARP_ROWS, g = lane / 4, t = lane % 4;
-    await_kernels();
+    wait_and_launch_dependent_grids();
     const attention_head at =
         attention_head_of(p, static_cast<int>(blockIdx.y) / p.heads, static_cast<int>(blockIdx.y) % p.heads);
     const attention_rows k = head_rows<T>(p.k, at.sample, at.group), v = head_rows<T>(p.v, at.sample, at.group);
     copy_block<T, D>(stages + 2 * BLOCK, head_rows<T>(p.q, at.sample, at.head), first);
     copy_block<T, D>(stages, k, 0);
     copy_block<T, D>(stages + BLOCK, v, 0);
-    close_copies();
-    await_copies<0>();
+    cp_async_commit();
+    cp_async_wait<0>();
     __syncthreads();
     uint32_t q[reduction_words<MATH, D> / 8][4];
     load_rows<MATH, D>(q, stages + 2 * BLOCK + row * LINE);
@@ -130,17 +130,17 @@ static __global__ void __launch_bounds__(ATTENTION_THREADS, (forward_blocks<MATH
     for (int key = 0, stage = 0; key < visible; key += ATTENTION_BLOCK, stage ^= 1) {
         const T *now = stages + stage * 2 * BLOCK;
         const int tiles = (visible - key + TILE - 1) / TILE; /* that contain keys */
-        await_copies<0>();
+        cp_async_wait<0>();
         __syncthreads(); /* this stage is loaded, and no warp reads the other one any longer */
         if (key + ATTENTION_BLOCK < visible) {
             T *next = stages + (stage ^ 1) * 2 * BLOCK;
             copy_block<T, D>(next, k, key + ATTENTION_BLOCK);
             copy_block<T, D>(next + BLOCK, v, key + ATTENTION_BLOCK);
-            close_copies();
+            cp_async_commit();
         }
         multiply_keys<MATH, D>(scores, q, now, tiles);
         finish_scores(p, at, first + row + g, key + 2 * t, scores);
-        take_in<MATH, D>(scores, y, largest, sum);
+        online_softmax_update<MATH, D>(scores, y, largest, sum);
         multiply_values<MATH, D>(y, scores, now + BLOCK, tiles);
     }
     write_results<T, D>(p, at, first + row, y, largest, sum);

@@ -23,17 +23,17 @@ const char *const conv2d_algorithms_cuda[] = {
 };
 
 const sdlf_algorithm_note conv2d_notes_cuda[] = {
-    [CUDA_CONV2D_AUTO] = {.summary = "what a plan takes by itself"},
+    [CUDA_CONV2D_AUTO] = {.summary = "the plan's own choice"},
     LAB_CONV2D_NOTES,
     [CUDA_CONV2D_DIRECT] = {.summary = "one thread an output"},
     [CUDA_CONV2D_TWO_STEP] = {.summary = "patches as a matrix in memory, then a product by cuBLAS",
                               .takes = "matrices up to the sizes of cuBLAS"},
-    [CUDA_CONV2D_POINTWISE] = {.summary = "the product alone, several warps to a sum: the image is the matrix",
+    [CUDA_CONV2D_POINTWISE] = {.summary = "only the product, several warps to a sum: the image is the matrix",
                                .takes = "windows of 1x1 without padding"},
     [CUDA_CONV2D_POINTWISE_WARPS] =
         {.summary = "the same by warps that read the image straight into registers, weights ready in shared memory",
          .takes = "1x1 with stride 1, channels in eights, planes of fours or 49; fp32; on compute capability 9.0"},
-    [CUDA_CONV2D_IMPLICIT] = {.summary = "a product that gathers its patches from the image; tensor cores but in fp32",
+    [CUDA_CONV2D_IMPLICIT] = {.summary = "a product that gathers its patches from the image; tensor cores unless fp32",
                               .takes = "windows of up to 31 rows and columns together"},
     [CUDA_CONV2D_STEM] = {.summary =
                               "all channels of a rectangle and all weights in shared memory; strips for few filters",

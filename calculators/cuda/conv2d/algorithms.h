@@ -51,7 +51,7 @@ sdlf_kernel conv2d_cuda, conv2d_prepare_cuda;
 bool conv2d_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t conv2d_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t conv2d_prepared_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
-bool conv2d_likes_channels_last_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+bool conv2d_prefers_channels_last_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 sdlf_cost conv2d_work_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int conv2d_automatic_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 /* True if that algorithm supports the operation with row-major operands. */

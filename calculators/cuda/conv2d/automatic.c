@@ -160,7 +160,7 @@ int conv2d_automatic_cuda(const sdlf_calculator *calculator, const sdlf_operatio
 
 /* True where there is a tensor-core kernel and it saves time. Depthwise convolutions, which are slower channels last,
  * and small convolutions keep the layout of their input. */
-bool conv2d_likes_channels_last_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
+bool conv2d_prefers_channels_last_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
     sdlf_operation nhwc = sdlf_operation_channels_last(op);
     const bool by_engine = conv2d_is_nhwc(calculator, &nhwc) && conv2d_supports_nhwc(calculator, &nhwc);

@@ -14,7 +14,7 @@ static __global__ void __launch_bounds__(THREADS)
     depthwise_strips(depthwise_operands<T> o, cuda_conv2d g, int64_t count)
 {
     const sdlf_window2d &window = g.window;
-    await_kernels();
+    wait_and_launch_dependent_grids();
     for (int64_t e = grid_first(); e < count; e += grid_step()) {
         strip<LENGTH> s(static_cast<unsigned>(e), static_cast<unsigned>(g.filters), static_cast<unsigned>(g.out_height),
                         static_cast<unsigned>(g.out_width));

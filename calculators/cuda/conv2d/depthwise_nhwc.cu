@@ -84,13 +84,13 @@ static __device__ __forceinline__ void add_window(const depthwise_problem<T> &g,
 template <typename T, int N, int STRIP, int SIDE, int STRIDE, bool CLIPS>
 static __global__ void __launch_bounds__(THREADS) depthwise_nhwc_forward(const __grid_constant__ depthwise_problem<T> g)
 {
-    let_next_start();
+    launch_dependent_grids();
     constexpr bool ONE = SIDE == 3 && STRIP == 1;
     constexpr int UNROLLED = SIDE > 5 ? 1 : SIDE + 1; /* rows of a window; more would exceed the instruction cache */
     const sdlf_window2d &window = g.window;
     const int rows = SIDE > 0 ? SIDE : window.size[0], columns = SIDE > 0 ? SIDE : window.size[1];
     const unsigned vectors = static_cast<unsigned>(g.channels / N), strips = (g.out_width + STRIP - 1) / STRIP;
-    await_inputs();
+    wait_on_dependent_grids();
     for (unsigned e = static_cast<unsigned>(grid_first()); e < g.count; e += static_cast<unsigned>(grid_step())) {
         int channel = static_cast<int>(e % vectors) * N;
         unsigned rest = e / vectors;

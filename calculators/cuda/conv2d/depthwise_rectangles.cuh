@@ -85,7 +85,7 @@ static __global__ void __launch_bounds__(RECTANGLE_THREADS)
               top = p * STEP - g.padding[0], left = q * STEP - g.padding[1];
     const T *x = o.x + (n * g.channels + c) * g.height * g.width;
     const T *w = o.w + k * (SIDE * SIDE);
-    await_kernels();
+    wait_and_launch_dependent_grids();
 
     constexpr int LINES = (ROWS - 1) * STEP + SIDE;
     line value[LINES];

@@ -241,7 +241,7 @@ template <typename OPERAND, bool THIN, int PIXELS, int FILTERS, int WARP_PIXELS,
     }
 
     /* Write this block's sums to its shared memory, over patches and weights, which nobody reads any more. */
-    static __device__ __forceinline__ void put_part(const sums &sum, float *part)
+    static __device__ __forceinline__ void store_partial_sums(const sums &sum, float *part)
     {
         const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
         int top = warp / (FILTERS / WARP_FILTERS) * WARP_PIXELS + lane / 4;
@@ -260,10 +260,10 @@ template <typename OPERAND, bool THIN, int PIXELS, int FILTERS, int WARP_PIXELS,
 
     /* Once all partial sums are there, each block of the cluster adds and stores its share of the tile, in quads. */
     template <int THREADS>
-    static __device__ __forceinline__ void add_parts(const cuda_halo &p, const block &b, float *part)
+    static __device__ __forceinline__ void reduce_splits(const cuda_halo &p, const block &b, float *part)
     {
         if (p.splits > 1)
-            await_cluster();
+            cluster_sync();
         else
             __syncthreads();
         for (int quad = static_cast<int>(threadIdx.x) + b.split * THREADS; quad < PIXELS * FILTERS / 4;
@@ -281,7 +281,7 @@ template <typename OPERAND, bool THIN, int PIXELS, int FILTERS, int WARP_PIXELS,
             }
         }
         __syncwarp();
-        if (p.splits > 1) await_cluster(); /* others may still read from this block */
+        if (p.splits > 1) cluster_sync(); /* others may still read from this block */
     }
 };
 

@@ -24,14 +24,14 @@ extern "C" {
 #endif
 
 enum {
-    HALO_CHANNELS = 32, /* of a k-step */
-    HALO_THIN = 4,      /* channels stored for each pixel of images that have so many or fewer */
-    HALO_TAPS = 128,    /* at most */
-    HALO_FILTERS = 128, /* prepacked weights are padded to a multiple of so many filters */
-    HALO_SPLITS = 8,    /* split-K: blocks of a cluster, at most */
-    HALO_PLACES = 4096, /* pixels of a patch, at most */
-    HALO_SLOTS = 8,     /* patches loaded by TMA that are in shared memory at a time, at most */
-    HALO_BOX = 256,     /* TMA limits along an axis: elements of a box, and the stride between the elements */
+    HALO_CHANNELS = 32,           /* of a k-step */
+    HALO_THIN = 4,                /* channels stored for each pixel of images that have so many or fewer */
+    HALO_TAPS = 128,              /* at most */
+    HALO_FILTERS = 128,           /* prepacked weights are padded to a multiple of so many filters */
+    HALO_SPLITS = 8,              /* split-K: blocks of a cluster, at most */
+    HALO_MAX_PATCH_PIXELS = 4096, /* pixels of a patch, at most */
+    HALO_PATCH_STAGES = 8,        /* patches loaded by TMA that are in shared memory at a time, at most */
+    HALO_BOX = 256,               /* TMA limits along an axis: elements of a box, and the stride between the elements */
     HALO_BOX_STEP = 8,
     HALO_LINES = 1, /* cuda_halo_tile.across: tiles of whole lines, linearised */
     HALO_AHEAD_LEAST =

@@ -17,7 +17,7 @@ static sdlf_status launch_tile(sdlf_calculator *base, const cuda_halo &p, const 
     auto kernel = halo16_kernel<product, BLOCKS>;
     CUtensorMap map = {};
     if (p.quads && !make_map(&map, p))
-        return sdlf_fail(SDLF_ERROR_DEVICE, "conv2d over boxes: the driver makes no map of the image");
+        return sdlf_fail(SDLF_ERROR_DEVICE, "conv2d over boxes: the driver cannot make a tensor map of the image");
     const dim3 blocks(static_cast<unsigned>(p.splits), static_cast<unsigned>(p.tiles_filters),
                       static_cast<unsigned>(p.images * p.tiles_down * p.tiles_across));
     int64_t shared = how.shared;

@@ -78,8 +78,8 @@ struct halo16_product : halo16_epilogue<OPERAND, GROUPS, PIXELS, STAGES, ROUNDIN
     static __device__ __forceinline__ void load_first(const cuda_halo &p, const block &b, const CUtensorMap *map,
                                                       uint32_t boxes, barriers *bar)
     {
-        await_inputs();
-        if (p.ahead_bytes == 0) let_next_start();
+        wait_on_dependent_grids();
+        if (p.ahead_bytes == 0) launch_dependent_grids();
         const int most = min(b.chunks - b.chunk, p.patches);
         for (int i = 0; i < most; i++) load_box(p, b, map, boxes + i * p.patch_bytes, &bar->box_there[i], b.chunk + i);
     }
@@ -93,7 +93,7 @@ struct halo16_product : halo16_epilogue<OPERAND, GROUPS, PIXELS, STAGES, ROUNDIN
         if (p.ahead_bytes > 0)
             prefetch_share(p.ahead, p.ahead_bytes, blockIdx.x + gridDim.x * (blockIdx.y + gridDim.y * blockIdx.z),
                            gridDim.x * gridDim.y * gridDim.z);
-        await_inputs(); /* for the boxes after the first ones */
+        wait_on_dependent_grids(); /* for the boxes after the first ones */
     }
 
     /* Then load what has a free stage first: the weights of a k-step once the k-step STAGES before it is over, a box
@@ -213,7 +213,7 @@ struct halo16_product : halo16_epilogue<OPERAND, GROUPS, PIXELS, STAGES, ROUNDIN
             barrier_init(&bar->box_full[lane], ROUNDING);
             barrier_init(&bar->box_empty[lane], WARPS);
         }
-        barriers_made();
+        fence_mbarrier_init();
     }
 
     /* For all threads, which get here on two paths: barrier.sync, unlike bar.sync, may be another instruction in each of them. */
@@ -231,7 +231,7 @@ struct halo16_product : halo16_epilogue<OPERAND, GROUPS, PIXELS, STAGES, ROUNDIN
         barriers *bar = reinterpret_cast<barriers *>(shared + max(product, results));
         const block b(p, cut);
         const int thread = static_cast<int>(threadIdx.x), helper = thread - WORKERS - ROUNDERS;
-        if (p.fresh) await_inputs();
+        if (p.fresh) wait_on_dependent_grids();
         if (helper >= 0) make_barriers(p, bar, helper);
         if (helper == 0) tma_prefetch(map);
         __syncthreads();
@@ -252,16 +252,16 @@ struct halo16_product : halo16_epilogue<OPERAND, GROUPS, PIXELS, STAGES, ROUNDIN
                 sums sum = {};
                 multiply(p, b, sum, weights, boxes, bar);
                 halo_await_reads<THREADS>();
-                both::put_part(sum, reinterpret_cast<float *>(shared));
+                both::store_partial_sums(sum, reinterpret_cast<float *>(shared));
             } else {
                 round_boxes(p, b, boxes, bar, thread - WORKERS);
                 halo_await_reads<THREADS>();
             }
         }
         __syncwarp();
-        await_inputs(); /* for the residual */
+        wait_on_dependent_grids(); /* for the residual */
         if (p.splits > 1)
-            await_cluster();
+            cluster_sync();
         else
             __syncthreads();
         results::store(p, b, reinterpret_cast<const float *>(shared), pools);

@@ -127,7 +127,7 @@ struct halo16_tile : halo_tile<OPERAND, false, PIXELS, 64 * GROUPS, 16, 64 * GRO
     /* ---- sums ---- */
 
     /* Write this block's sums to its shared memory, pixel by pixel, over patches and weights, which nobody reads any more. */
-    static __device__ __forceinline__ void put_part(const sums &sum, float *part)
+    static __device__ __forceinline__ void store_partial_sums(const sums &sum, float *part)
     {
         const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
         float *at = part + lane % 4 * 2 * PART + warp * 16 + lane / 4;

@@ -73,15 +73,15 @@ struct halo_product : halo_tile<OPERAND, THIN, PIXELS, FILTERS, WARP_PIXELS, WAR
         int *source = reinterpret_cast<int *>(shared + tile::work(p, STAGES)), *tap_at = source + p.patch_pixels;
         const block b(p);
         const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32;
-        if (p.fresh) await_inputs();
+        if (p.fresh) wait_on_dependent_grids();
 #pragma unroll
         for (int i = 0; i < STAGES - 1; i++) {
             if (b.first + i < b.last) load_weights(p, b, weights, b.first + i);
         }
         tile::template make_tables<THREADS>(p, b, source, tap_at);
         __syncthreads();
-        if (!p.early) await_inputs();
-        let_next_start();
+        if (!p.early) wait_on_dependent_grids();
+        launch_dependent_grids();
         /* the chunk and tap of the k-step that is loaded next, and of the one that is computed */
         int taps = THIN ? p.steps : p.taps;
         int chunk = b.first / taps, tap = b.first % taps, next_chunk = chunk, next_tap = tap;
@@ -89,7 +89,7 @@ struct halo_product : halo_tile<OPERAND, THIN, PIXELS, FILTERS, WARP_PIXELS, WAR
 #pragma unroll
         for (int i = 0; i < STAGES - 1; i++) {
             if (b.first + i < b.last && (fresh || next_tap == 0)) load_chunk(p, patches, source, next_chunk);
-            close_copies();
+            cp_async_commit();
             fresh = false;
             if (++next_tap == taps) {
                 next_tap = 0;
@@ -105,13 +105,13 @@ struct halo_product : halo_tile<OPERAND, THIN, PIXELS, FILTERS, WARP_PIXELS, WAR
         sums sum = {};
         int stage = 0;
         for (int step = b.first; step < b.last; step++) {
-            await_copies<STAGES - 2>();
+            cp_async_wait<STAGES - 2>();
             __syncthreads();
             if (step + STAGES - 1 < b.last) {
                 load_weights(p, b, weights, step + STAGES - 1);
                 if (next_tap == 0) load_chunk(p, patches, source, next_chunk);
             }
-            close_copies();
+            cp_async_commit();
             if (++next_tap == taps) {
                 next_tap = 0;
                 next_chunk++;
@@ -124,15 +124,15 @@ struct halo_product : halo_tile<OPERAND, THIN, PIXELS, FILTERS, WARP_PIXELS, WAR
                 chunk++;
             }
         }
-        await_copies<0>();
+        cp_async_wait<0>();
         if (p.direct) {
             tile::store(p, b, sum);
         } else {
             __syncthreads(); /* all warps have read the last k-step's operands */
-            tile::put_part(sum, reinterpret_cast<float *>(shared));
-            tile::template add_parts<THREADS>(p, b, reinterpret_cast<float *>(shared));
+            tile::store_partial_sums(sum, reinterpret_cast<float *>(shared));
+            tile::template reduce_splits<THREADS>(p, b, reinterpret_cast<float *>(shared));
         }
-        if (p.early) await_inputs(); /* whoever waits for this kernel relies on the one before, too */
+        if (p.early) wait_on_dependent_grids(); /* whoever waits for this kernel relies on the one before, too */
     }
 };
 

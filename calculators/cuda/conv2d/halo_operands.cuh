@@ -107,7 +107,7 @@ template <int MOST = HALO_SPLITS> static __device__ __forceinline__ float4 halo_
     if (count == 1) return halo_read_four(address);
     float4 part[MOST], total = {0, 0, 0, 0};
 #pragma unroll
-    for (int rank = 0; rank < MOST; rank++) part[rank] = rank < count ? read_other(address, rank) : total;
+    for (int rank = 0; rank < MOST; rank++) part[rank] = rank < count ? dsmem_load(address, rank) : total;
 #pragma unroll
     for (int rank = 0; rank < MOST; rank++) {
         total.x += part[rank].x;

@@ -90,7 +90,7 @@ bool cuda_halo_cut(cuda_halo *p, int number, bool thin)
     p->tiles_down = cuda_ceil_div(p->out_height, down);
     p->tiles_across = cuda_ceil_div(p->out_width, across);
     p->tiles_filters = cuda_ceil_div(p->filters, tile->filters);
-    if (pixels > HALO_PLACES) pixels = HALO_PLACES + 1; /* will not fit shared memory */
+    if (pixels > HALO_MAX_PATCH_PIXELS) pixels = HALO_MAX_PATCH_PIXELS + 1; /* will not fit shared memory */
     p->patch_across = (int)line;
     p->patch_pixels = (int)pixels;
     int64_t bytes = thin ? (pixels + 1) * 4 * HALO_THIN : pixels * 4 * HALO_CHANNELS;
@@ -125,6 +125,7 @@ int64_t cuda_halo_shared(const cuda_halo *p, int number, int weight_bytes)
              p->direct) /* two staging buffers of 8 pixels of so many lines, in rows of 68 floats for 64 filters */
         product += (int64_t)tile->filters / 64 * cuda_ceil_div(tile->across, 8) * 2 * 8 * tile->lines * 68 * 4;
     if (boxes)
-        return (product > results ? product : results) + 8 * (4 * stages + 2 * HALO_SLOTS) + 256 + 4 * p->taps + 1024;
+        return (product > results ? product : results) + 8 * (4 * stages + 2 * HALO_PATCH_STAGES) + 256 + 4 * p->taps +
+               1024;
     return (product > results ? product : results) + 4 * (int64_t)p->patch_pixels + 4 * HALO_TAPS + 128;
 }

@@ -26,7 +26,7 @@ static sdlf_status launch_tile(sdlf_calculator *base, const cuda_halo &p, const 
     auto kernel = halo_tma_kernel<product, BLOCKS>;
     CUtensorMap map = {};
     if (p.quads && !halo_tma_map(&map, p, PIXELS))
-        return sdlf_fail(SDLF_ERROR_DEVICE, "conv2d over a patch: the driver makes no map of the image");
+        return sdlf_fail(SDLF_ERROR_DEVICE, "conv2d over a patch: the driver cannot make a tensor map of the image");
     const int shared = static_cast<int>(shared_alone(calculator, how.blocks, how.shared));
     cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared);
     if (error != cudaSuccess) return cuda_check(error, "conv2d over a patch");
@@ -79,7 +79,7 @@ static sdlf_status launch_stored(sdlf_calculator *base, const cuda_halo &p, cons
     CUtensorMap x = {}, y = {}, residual = {};
     if ((p.quads && !halo_tma_map(&x, p, PIXELS)) || !make_result_map(&y, p, p.y, PIXELS, THROUGH) ||
         (p.residual != nullptr && !make_result_map(&residual, p, p.residual, PIXELS, THROUGH)))
-        return sdlf_fail(SDLF_ERROR_DEVICE, "conv2d over a patch: the driver makes no map of an operand");
+        return sdlf_fail(SDLF_ERROR_DEVICE, "conv2d over a patch: the driver cannot make a tensor map of an operand");
     cudaError_t error =
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(how.shared));
     if (error != cudaSuccess) return cuda_check(error, "conv2d over a patch");

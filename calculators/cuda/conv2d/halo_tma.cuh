@@ -153,7 +153,7 @@ struct halo_tma_product : halo_tma_split_k<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
             loader::load_patches(p, x, patches, bar, units);
         } else if (warp > WARPS) {
             const int number = warp - WARPS - 1;
-            if (p.fresh) await_inputs();
+            if (p.fresh) wait_on_dependent_grids();
             loader::load_weights(p, shared + number * STAGES * STEP, &bar->weights[number], number * 64, units);
         } else {
             const block b(p, blockIdx.x);
@@ -162,7 +162,7 @@ struct halo_tma_product : halo_tma_split_k<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
             ring *ring = &bar->weights[RINGS > 1 ? group : 0];
             const uint32_t rows = filters + (RINGS > 1 ? group * STAGES * STEP : group / PIXEL_GROUPS * 64 * ROW);
             const uint32_t pixels = patches + group % PIXEL_GROUPS * (p.tile_down == 1 ? PIXELS : 8) * ROW;
-            await_inputs();
+            wait_on_dependent_grids();
             int number = 0, lead = RINGS > 1 ? min(p.lead, min(b.last - b.first, p.patches * p.taps)) : 0;
             if (group == 1 && lead > 0) {
                 await_ahead();
@@ -190,16 +190,16 @@ struct halo_tma_product : halo_tma_split_k<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, 
             if (SHARES > 1) even_barriers<true>();
             for (int i = 0; i < (p.splits > 1 ? SHARES : 1); i++) halo_await_reads<THREADS>();
         }
-        await_cluster(); /* all partial sums are there; without split-K a block is a cluster of one */
-        await_inputs();  /* for the producer warps */
+        cluster_sync();            /* all partial sums are there; without split-K a block is a cluster of one */
+        wait_on_dependent_grids(); /* for the producer warps */
         const block b(p, blockIdx.x);
         float *part = reinterpret_cast<float *>(shared);
         if (p.pools)
             results::add_pooled_parts(p, b, part);
         else
-            results::add_parts(p, b, part);
+            results::reduce_splits(p, b, part);
         __syncwarp();
-        if (p.splits > 1) await_cluster(); /* others may still read from this block */
+        if (p.splits > 1) cluster_sync(); /* others may still read from this block */
     }
 
   private:

@@ -15,14 +15,14 @@ struct halo_tma_load : halo_tma_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS,
     using block = typename shape::block;
     using shape::FILTERS, shape::ROW, shape::STEP, shape::TILE, shape::WARPS, shape::WORKERS;
 
-    static constexpr int TILES = 16; /* more than may be in flight: HALO_SLOTS and one */
+    static constexpr int TILES = 16; /* more than may be in flight: HALO_PATCH_STAGES and one */
 
     struct ring {
         uint64_t full[STAGES], empty[STAGES];
     };
     struct barriers {
         ring weights[RINGS];
-        uint64_t patch_full[HALO_SLOTS], patch_empty[HALO_SLOTS];
+        uint64_t patch_full[HALO_PATCH_STAGES], patch_empty[HALO_PATCH_STAGES];
         int4 tile
             [TILES]; /* ring of the block's tiles: image, row, column, filter; written before the tile's first patch */
     };
@@ -43,7 +43,7 @@ struct halo_tma_load : halo_tma_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS,
             barrier_init(&bar->weights[number - 1].full[lane], 1);
             barrier_init(&bar->weights[number - 1].empty[lane], WARPS / SHARES / RINGS);
         }
-        barriers_made();
+        fence_mbarrier_init();
         __syncwarp();
     }
 
@@ -102,7 +102,7 @@ struct halo_tma_load : halo_tma_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS,
                 if (turn > 0) await_with_warp(&bar->patch_empty[slot], (turn - 1) & 1);
                 uint32_t full = place_of(&bar->patch_full[slot]), to = patches + slot * p.patch_bytes;
                 if (p.quads && one) tma_expect(full, bytes);
-                if (number == 0 && turn == 0 && slot == 0) await_inputs();
+                if (number == 0 && turn == 0 && slot == 0) wait_on_dependent_grids();
                 if (p.quads && boxes == 1) {
                     if (one) tma_load_image(to, x, {chunk * HALO_CHANNELS, w, h, b.image}, full);
                 } else if (p.quads) {
@@ -116,7 +116,7 @@ struct halo_tma_load : halo_tma_tile<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, RINGS,
                     load_slowly(p, b, to, chunk);
                     barrier_arrive(&bar->patch_full[slot]);
                 }
-                if (one && number == 0 && turn == 0 && slot == 0 && p.ahead_bytes == 0) let_next_start();
+                if (one && number == 0 && turn == 0 && slot == 0 && p.ahead_bytes == 0) launch_dependent_grids();
                 if (++slot == p.patches) {
                     slot = 0;
                     turn++;

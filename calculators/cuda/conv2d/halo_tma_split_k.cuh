@@ -18,7 +18,7 @@ struct halo_tma_split_k : halo_tma_epilogue<FILTER_GROUPS, PIXEL_GROUPS, PIXELS,
 
     /* Write this block's sums to its shared memory, pixel by pixel, or add to those there; nobody reads operands any more. */
     template <bool ADDS = false>
-    static __device__ __forceinline__ void put_part(const sums &sum, float *part, int group)
+    static __device__ __forceinline__ void store_partial_sums(const sums &sum, float *part, int group)
     {
         const int lane = static_cast<int>(threadIdx.x) % 32, warp = static_cast<int>(threadIdx.x) / 32 % 4;
         float *at = part + (group % PIXEL_GROUPS * PIXELS + lane % 4 * 2) * PART + group / PIXEL_GROUPS * 64 +
@@ -39,14 +39,14 @@ struct halo_tma_split_k : halo_tma_epilogue<FILTER_GROUPS, PIXEL_GROUPS, PIXELS,
                                                      int group)
     {
         if (p.splits == 1) {
-            put_part(sum, part + share * TILE * PART, group);
+            store_partial_sums(sum, part + share * TILE * PART, group);
             return;
         }
-        if (share == 0) put_part(sum, part, group);
+        if (share == 0) store_partial_sums(sum, part, group);
 #pragma unroll
         for (int next = 1; next < SHARES; next++) {
             halo_await_reads<THREADS>();
-            if (share == next) put_part<true>(sum, part, group);
+            if (share == next) store_partial_sums<true>(sum, part, group);
         }
     }
 
@@ -140,7 +140,7 @@ struct halo_tma_split_k : halo_tma_epilogue<FILTER_GROUPS, PIXEL_GROUPS, PIXELS,
             }
         }
     }
-    static __device__ __forceinline__ void add_parts(const cuda_halo &p, const block &b, const float *part)
+    static __device__ __forceinline__ void reduce_splits(const cuda_halo &p, const block &b, const float *part)
     {
         if (!p.quick || !p.fours)
             add_slow_parts(p, b, part);

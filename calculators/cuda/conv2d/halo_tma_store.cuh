@@ -129,7 +129,7 @@ struct halo_tma_stored : halo_tma_product<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, F
         int phase = 0;
         tma_prefetch(y);
         if (p.residual != nullptr) tma_prefetch(residual);
-        await_inputs(); /* the residual is complete, and nobody reads what y overwrites */
+        wait_on_dependent_grids(); /* the residual is complete, and nobody reads what y overwrites */
         for (unsigned unit = blockIdx.x; unit < units; unit += gridDim.x, phase ^= 1) {
             const block b(p, unit);
 #pragma unroll 1
@@ -169,7 +169,7 @@ struct halo_tma_stored : halo_tma_product<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, F
                 barrier_init(&turn->full[i], 128);
                 barrier_init(&turn->free[i], 1);
             }
-            barriers_made();
+            fence_mbarrier_init();
         }
         __syncthreads();
     }
@@ -199,7 +199,7 @@ struct halo_tma_stored : halo_tma_product<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, F
             store(p, y, residual, area, turn, units);
         } else if (producer > 0) {
             const int number = producer - 1;
-            if (p.fresh) await_inputs();
+            if (p.fresh) wait_on_dependent_grids();
             loader::load_weights(p, shared + number * STAGES * STEP, &bar->weights[number], number * 64, units);
         } else {
             make_tiles(p, group, filters, patches, area, tap_at, bar, turn, units);
@@ -217,7 +217,7 @@ struct halo_tma_stored : halo_tma_product<FILTER_GROUPS, PIXEL_GROUPS, PIXELS, F
         const uint32_t pixels = patches + group % PIXEL_GROUPS * (p.tile_down == 1 ? PIXELS : 8) * ROW;
         const int filter = static_cast<int>(threadIdx.x) % 128 / 32 * 16 + static_cast<int>(threadIdx.x) % 32 / 4;
         int phase = 0, lead = RINGS > 1 ? min(p.lead, min(p.steps, p.patches * p.taps)) : 0;
-        await_inputs();
+        wait_on_dependent_grids();
         if (group == 1 && lead > 0) {
             base::await_ahead();
             lead = 0;

@@ -132,12 +132,12 @@ template <typename T, int ROWS, int COLUMNS, int DOWN, int ACROSS, int STAGES, b
                 load_b(mine.b[stage], source, mine.position[turn % 2], mine.column, own);
                 positions.write(p, block, mine.position[(turn + 1) % 2], mine.a_offset[(turn + 1) % 2]);
             }
-            close_copies();
+            cp_async_commit();
             if (turn >= STAGES - 1) {
                 int stage = (turn - (STAGES - 1)) % STAGES;
                 multiply(sum, mine.a[stage], mine.b[stage]);
             }
-            await_copies<STAGES - 2>(); /* the stage of the next iteration is complete */
+            cp_async_wait<STAGES - 2>(); /* the stage of the next iteration is complete */
             __syncthreads();
         }
 #pragma unroll

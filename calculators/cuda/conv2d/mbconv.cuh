@@ -156,11 +156,11 @@ static __global__ void __launch_bounds__(MBCONV_THREADS, 2) inverted_residual(co
     float *held = reinterpret_cast<float *>(memory + p.at_middle);
     if (threadIdx.x == 0) {
         barrier_init(&here, 1);
-        barriers_made();
+        fence_mbarrier_init();
     }
     __syncthreads();
-    let_next_start();
-    if (p.fresh) await_inputs();
+    launch_dependent_grids();
+    if (p.fresh) wait_on_dependent_grids();
     if (threadIdx.x == 0) copy_bulk(memory, p.w + static_cast<int64_t>(blockIdx.x) * p.chunk, p.chunk, &here);
     const int numbers = p.held_rows * p.pitch * (p.slice + MBCONV_PAD);
     for (int e = threadIdx.x * 4; e < numbers; e += blockDim.x * 4)
@@ -169,9 +169,9 @@ static __global__ void __launch_bounds__(MBCONV_THREADS, 2) inverted_residual(co
     int *places = reinterpret_cast<int *>(memory + p.at_places);
     mbconv_find_places(places, g, at);
     __syncthreads();
-    if (!p.fresh) await_inputs();
+    if (!p.fresh) wait_on_dependent_grids();
     if (p.deep_in > 0)
-        mbconv_bring<F>(memory + p.at_x, g, at);
+        mbconv_load_x<F>(memory + p.at_x, g, at);
     else
         mbconv_bring_middle(held, places, g, at);
     __syncthreads();

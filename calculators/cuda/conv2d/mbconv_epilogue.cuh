@@ -50,7 +50,7 @@ static __device__ __forceinline__ float4 mbconv_gather(const float *part, int bl
     for (int first = 0; first < blocks; first += AT_ONCE) {
         float4 value[AT_ONCE];
 #pragma unroll
-        for (int i = 0; i < AT_ONCE; i++) value[i] = read_other(part, min(first + i, blocks - 1));
+        for (int i = 0; i < AT_ONCE; i++) value[i] = dsmem_load(part, min(first + i, blocks - 1));
 #pragma unroll
         for (int i = 0; i < AT_ONCE; i++) {
             if (first + i < blocks) sum = plus(sum, value[i]);

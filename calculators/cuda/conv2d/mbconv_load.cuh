@@ -117,7 +117,7 @@ static __device__ __forceinline__ void mbconv_find_places(int *to, const mbconv_
 
 /* Load x and round it: a warp loads 8 pixels of a k-step's channels at a time, and issues several such loads before it waits. */
 template <typename F>
-static __device__ __forceinline__ void mbconv_bring(char *to, const mbconv_problem &g, const mbconv_place &at)
+static __device__ __forceinline__ void mbconv_load_x(char *to, const mbconv_problem &g, const mbconv_place &at)
 {
     constexpr int TASKS = 24 / F::SLOT;
     const cuda_mbconv &p = g.p;

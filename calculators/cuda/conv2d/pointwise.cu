@@ -125,30 +125,30 @@ template <typename T, int FILTERS, int PIXELS, int DOWN, int ACROSS, int SLICES,
         const int rows = filters < FILTERS ? filters : FILTERS, line = 128 / static_cast<int>(sizeof(T));
         for (int64_t at = threadIdx.x * line; at < static_cast<int64_t>(rows) * p.channels; at += THREADS * line)
             prefetch_line(w + at);
-        await_kernels();
+        wait_and_launch_dependent_grids();
 #pragma unroll
         for (int step = 0; step < STAGES - 1; step++) {
             if (step < steps) {
                 load_w(shared + step * STAGE, w, filters, p.channels, step, p.wide_w);
                 load_x(shared + step * STAGE + W_NUMBERS, from, x, plane, p.channels, step, p.wide_x);
             }
-            close_copies();
+            cp_async_commit();
         }
         int stage = 0;
         for (int step = 0; step < steps; step++) {
-            await_copies<STAGES - 2>();
+            cp_async_wait<STAGES - 2>();
             __syncthreads();
             if (step + STAGES - 1 < steps) {
                 T *to = shared + (stage == 0 ? STAGES - 1 : stage - 1) * STAGE;
                 load_w(to, w, filters, p.channels, step + STAGES - 1, p.wide_w);
                 load_x(to + W_NUMBERS, from, x, plane, p.channels, step + STAGES - 1, p.wide_x);
             }
-            close_copies();
+            cp_async_commit();
             const T *now = shared + stage * STAGE;
             multiply(sum, now + down * W_ROW + slice * 4, now + W_NUMBERS + slice * 4 * X_ROW + across * 4);
             stage = stage == STAGES - 1 ? 0 : stage + 1;
         }
-        await_copies<0>();
+        cp_async_wait<0>();
         __syncthreads();
         T *mine = shared + slice * FILTERS * PIXELS + down * PIXELS + across * 4;
 #pragma unroll

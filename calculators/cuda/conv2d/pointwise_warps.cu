@@ -84,11 +84,11 @@ static __global__ void __launch_bounds__(F::THREADS, F::RESIDENT)
     const int tile = static_cast<int>(blockIdx.x) * p.tiles + warp / p.slices;
     if (threadIdx.x == 0) {
         for (int i = 0; i < 2 * p.slices; i++) barrier_init(barriers + i, 1);
-        barriers_made();
+        fence_mbarrier_init();
     }
     __syncthreads();
-    let_next_start();
-    if (p.fresh) await_inputs();
+    launch_dependent_grids();
+    if (p.fresh) wait_on_dependent_grids();
     const int own = warps_first(p, slice), end = warps_first(p, slice + 1), steps = end - own;
     warps_part part = {shared + own * STEP, own, end, F::HALVES ? (steps + 1) / 2 : steps, barriers + 2 * slice};
     if (warp < p.slices && threadIdx.x % 32 == 0) { /* the warps of the first tile load the weights for all */
@@ -97,7 +97,7 @@ static __global__ void __launch_bounds__(F::THREADS, F::RESIDENT)
         copy_bulk(shared + own * STEP, from, early * 4, part.barrier);
         if (late > 0) copy_bulk(shared + own * STEP + early, from + early, late * 4, part.barrier + 1);
     }
-    if (!p.fresh) await_inputs();
+    if (!p.fresh) wait_on_dependent_grids();
     F f;
     f.run(g, part, tile);
     warps_epilogue(f, reinterpret_cast<float4 *>(shared), g, slice, group, tile);

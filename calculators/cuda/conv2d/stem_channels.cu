@@ -73,7 +73,7 @@ static __global__ void __launch_bounds__(MOST_FILTERS / OWN * WARP)
     const int first = static_cast<int>(block % p.blocks_down) * DOWN * p.turns,
               n = static_cast<int>(block / p.blocks_down);
 
-    await_kernels();
+    wait_and_launch_dependent_grids();
     const int depth = p.channels * SIDE * SIDE;
 #pragma unroll 4
     for (int e = threadIdx.x; e < depth * block_filters; e += blockDim.x) {
@@ -97,8 +97,8 @@ static __global__ void __launch_bounds__(MOST_FILTERS / OWN * WARP)
                 image + e, inside ? x + (static_cast<int64_t>(c) * p.height + top + row) * p.width + left + column : x,
                 inside);
         }
-        close_copies();
-        await_copies<0>();
+        cp_async_commit();
+        cp_async_wait<0>();
         __syncthreads();
 
         const T *from = image + down * STEP * sizes::ROW + across * STEP, *own = weights + warp * OWN;

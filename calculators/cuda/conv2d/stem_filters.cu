@@ -45,7 +45,7 @@ static __global__ void __launch_bounds__(WARP *STRIPS) stem_filters(const __grid
     const int column = static_cast<int>(blockIdx.x % p.blocks_across) * WARP + static_cast<int>(threadIdx.x);
     const int row = (static_cast<int>(blockIdx.x / p.blocks_across) * STRIPS + static_cast<int>(threadIdx.y)) * STRIP;
     const int filter = static_cast<int>(blockIdx.y), n = static_cast<int>(blockIdx.z);
-    await_kernels();
+    wait_and_launch_dependent_grids();
     if (column >= p.out_width || row >= p.out_height) return;
     const int top = row * STEP - p.padding[0], left = column * STEP - p.padding[1];
     const int64_t plane = static_cast<int64_t>(p.height) * p.width;

@@ -101,7 +101,7 @@ static __device__ __forceinline__ void load_image(const stem_tensor_problem &p, 
         const float *from = inside ? x + (c * p.channel_step + h * p.row_step + w * p.pixel_step) : p.x;
         copy_async_number(image + c * sizes::PLANE + row * sizes::ROW + column, from, inside);
     }
-    close_copies();
+    cp_async_commit();
 }
 
 /* Store four neighbouring filters of a pixel. */
@@ -122,8 +122,8 @@ static __global__ void __launch_bounds__(THREADS, 2) stem_tensor(const __grid_co
     const int group = static_cast<int>(blockIdx.y) * p.groups + warp % p.groups, first = group * FILTERS;
     const int depth = p.channels * TAPS, step = static_cast<int>(gridDim.x);
 
-    let_next_start();
-    if (!p.ready) await_inputs();
+    launch_dependent_grids();
+    if (!p.ready) wait_on_dependent_grids();
     float4 weights[STEPS][QUADS];
 #pragma unroll
     for (int i = 0; i < STEPS; i++) {
@@ -146,7 +146,7 @@ static __global__ void __launch_bounds__(THREADS, 2) stem_tensor(const __grid_co
         for (int e = p.channels * sizes::PLANE + thread; e < PLANES * sizes::PLANE; e += THREADS)
             memory[turn * PLANES * sizes::PLANE + e] = 0;
     }
-    if (p.ready) await_inputs();
+    if (p.ready) wait_on_dependent_grids();
 
     int turn = 0;
     load_image<STEP>(p, memory, static_cast<int>(blockIdx.x));
@@ -159,7 +159,7 @@ static __global__ void __launch_bounds__(THREADS, 2) stem_tensor(const __grid_co
             bias[j] = make_float4(p.bias[filter], p.bias[filter + 1], p.bias[filter + 2], p.bias[filter + 3]);
     }
     for (int tile = static_cast<int>(blockIdx.x); tile < p.tiles; tile += step, turn ^= 1) {
-        await_copies<0>();
+        cp_async_wait<0>();
         __syncthreads(); /* the image is complete, and nobody reads the previous one */
         if (tile + step < p.tiles) load_image<STEP>(p, memory + (turn ^ 1) * PLANES * sizes::PLANE, tile + step);
         const float *image = memory + turn * PLANES * sizes::PLANE;

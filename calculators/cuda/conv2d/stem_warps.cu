@@ -128,7 +128,7 @@ static __global__ void __launch_bounds__(32 * STEM_WARPS, STEM_WARPS_BLOCKS)
     const int own_quad = lane / 4 % 2 * 4 + lane / 8; /* of column lane / 4 */
     tile_of own(p);
     float b[tile_of::TAPS][4];
-    await_kernels();
+    wait_and_launch_dependent_grids();
     stem_warps_place at = stem_warps_place_of<STRIDE>(g, tile * 8 + own_quad);
     own.read(b, p, at);
     for (int e = threadIdx.x; e < STEM_WARPS_ROWS * STEM_WARPS_STEPS * 32; e += blockDim.x) {

@@ -151,12 +151,12 @@ static __global__ void __launch_bounds__(THREADS, 1) winograd_fused(const __grid
     float d[POINTS];
     static_assert(U == THREADS * 128 / static_cast<int>(sizeof(float)), "a line a thread");
     prefetch_line(u + threadIdx.x * (128 / sizeof(float)));
-    await_kernels();
+    wait_and_launch_dependent_grids();
     load_filters(shared, u);
-    close_copies();
+    cp_async_commit();
     read_columns<PAIRS>(d, from, p.width, first * CHANNELS + warp < p.channels ? inside : 0, lone);
     leave_patch(shared + 2 * U, d, lone);
-    await_copies<0>();
+    cp_async_wait<0>();
     __syncthreads();
 #pragma unroll 1
     for (int step = first; step < last; step++) {
@@ -168,10 +168,10 @@ static __global__ void __launch_bounds__(THREADS, 1) winograd_fused(const __grid
             load_filters(shared + next * U, u);
             read_columns<PAIRS>(d, from, p.width, (step + 1) * CHANNELS + warp < p.channels ? inside : 0, lone);
         }
-        close_copies();
+        cp_async_commit();
         multiply(sum, shared + now * U, shared + 2 * U + now * V);
         if (more) leave_patch(shared + 2 * U + next * V, d, lone);
-        await_copies<0>();
+        cp_async_wait<0>();
         __syncthreads();
     }
 
@@ -199,7 +199,7 @@ static __global__ void __launch_bounds__(THREADS, 1) winograd_fused(const __grid
         __syncthreads();
     }
     if (p.splits == 1) return;
-    if (!take_ticket(p.tickets + tile_block * p.filter_blocks + filter_block, p.splits)) return;
+    if (!is_last_block(p.tickets + tile_block * p.filter_blocks + filter_block, p.splits)) return;
     float4 total[FILTERS / (THREADS / 32)] = {}; /* the warp's filters; all loads of a part are in flight at once */
     const float4 *part = reinterpret_cast<const float4 *>(parts) + threadIdx.x;
 #pragma unroll 2

@@ -35,11 +35,12 @@ static __global__ void __launch_bounds__(THREADS)
 
 /* Reads x, writes (M+2)^2 C tiles elements. */
 template <int M>
-static __global__ void __launch_bounds__(THREADS) winograd_patches(const __grid_constant__ cuda_winograd p, float *v)
+static __global__ void __launch_bounds__(THREADS)
+    winograd_input_transform(const __grid_constant__ cuda_winograd p, float *v)
 {
     constexpr int POINTS = (M + 2) * (M + 2);
     int64_t count = static_cast<int64_t>(p.channels) * p.tiles, plane = static_cast<int64_t>(p.height) * p.width;
-    await_kernels();
+    wait_and_launch_dependent_grids();
     for (int64_t e = grid_first(); e < count; e += grid_step()) {
         int c = static_cast<int>(e / p.tiles);
         winograd_tile at(p, static_cast<int>(e - static_cast<int64_t>(c) * p.tiles), M);
@@ -57,11 +58,11 @@ static __global__ void __launch_bounds__(THREADS) winograd_patches(const __grid_
 /* Reads (M+2)^2 K tiles elements, writes y. */
 template <int M>
 static __global__ void __launch_bounds__(THREADS)
-    winograd_outputs(const __grid_constant__ cuda_winograd p, const float *products)
+    winograd_output_transform(const __grid_constant__ cuda_winograd p, const float *products)
 {
     constexpr int POINTS = (M + 2) * (M + 2);
     int64_t count = static_cast<int64_t>(p.filters) * p.tiles;
-    await_kernels();
+    wait_and_launch_dependent_grids();
     for (int64_t e = grid_first(); e < count; e += grid_step()) {
         int filter = static_cast<int>(e / p.tiles);
         winograd_tile at(p, static_cast<int>(e - static_cast<int64_t>(filter) * p.tiles), M);
@@ -88,16 +89,16 @@ template <int M> struct winograd_launch {
     {
         const cuda_calculator *calculator = cuda_calculator_from(base);
         int64_t count = static_cast<int64_t>(problem->channels) * problem->tiles;
-        launch_overlapped(calculator, winograd_patches<M>, dim3(cuda_blocks(calculator, count, THREADS)), dim3(THREADS),
-                          0, *problem, v);
+        launch_overlapped(calculator, winograd_input_transform<M>, dim3(cuda_blocks(calculator, count, THREADS)),
+                          dim3(THREADS), 0, *problem, v);
         return cuda_check_launch("conv2d, Winograd's patches");
     }
     static sdlf_status outputs(sdlf_calculator *base, const cuda_winograd *problem, const float *products)
     {
         const cuda_calculator *calculator = cuda_calculator_from(base);
         int64_t count = static_cast<int64_t>(problem->filters) * problem->tiles;
-        launch_overlapped(calculator, winograd_outputs<M>, dim3(cuda_blocks(calculator, count, THREADS)), dim3(THREADS),
-                          0, *problem, products);
+        launch_overlapped(calculator, winograd_output_transform<M>, dim3(cuda_blocks(calculator, count, THREADS)),
+                          dim3(THREADS), 0, *problem, products);
         return cuda_check_launch("conv2d, Winograd's outputs");
     }
     static constexpr cuda_winograd_steps steps = {M, filters, patches, outputs};

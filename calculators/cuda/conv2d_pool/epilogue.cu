@@ -23,7 +23,7 @@ template <typename T> static __global__ void __launch_bounds__(WARP *LINES) conv
     __shared__ T lines[LINES][WARP + 1];
     int64_t count = f.weights + f.filters, e = static_cast<int64_t>(blockIdx.x) * WARP + threadIdx.x;
     T sum = 0;
-    await_kernels();
+    wait_and_launch_dependent_grids();
 #pragma unroll 8
     for (int block = threadIdx.y; block < f.blocks; block += LINES)
         sum += e < count ? f.parts[block * count + e] : T(0);

@@ -31,7 +31,7 @@ static __global__ void __launch_bounds__(THREADS) conv2d_pool_forward(pool_forwa
     int n = valid ? window / area : 0, at = valid ? window % area : 0;
     int row = 2 * (at / g.out_width) - g.top, column = 2 * (at % g.out_width) - g.left;
     T sums[FILTERS][4];
-    await_kernels();
+    wait_and_launch_dependent_grids();
 #pragma unroll
     for (int f = 0; f < FILTERS; f++) {
         T offset = p.bias != nullptr && k0 + f < g.filters ? p.bias[k0 + f] : T(0);

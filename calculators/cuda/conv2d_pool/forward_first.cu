@@ -44,7 +44,7 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS)
     int lane = threadIdx.x % WARP, group = lane / 4, t = lane % 4, k0 = blockIdx.y * FILTERS;
     float raw[GROUPS * 2][2 * steps], bias[GROUPS * 2];
     list_corners<THREADS>(g, l, corner);
-    await_kernels();
+    wait_and_launch_dependent_grids();
     uint32_t weights[GROUPS][steps][4];
     int offset[steps][2];
 #pragma unroll

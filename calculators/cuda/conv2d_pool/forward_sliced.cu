@@ -45,7 +45,7 @@ static __global__ void __launch_bounds__(THREADS) conv2d_pool_forward_sliced(poo
     int taps = g.channels * R * R, steps = (taps + 7) / 8;
     float raw[STEPS][8];
     list_corners<THREADS>(g, l, corner);
-    await_kernels();
+    wait_and_launch_dependent_grids();
     uint32_t weights[STEPS][2][4];
     int offset[STEPS][2]; /* -1: no such tap */
 #pragma unroll

@@ -64,7 +64,7 @@ static __global__ void __launch_bounds__(THREADS) conv2d_pool_input_sliced(slice
     int n = blockIdx.x / p.bands, h0 = blockIdx.x % p.bands * p.rows, c0 = blockIdx.y * CHANNELS;
     int pixels = min(p.rows, g.height - h0) * g.width, terms = p.share * taps;
     float raw[STEPS][4];
-    await_kernels();
+    wait_and_launch_dependent_grids();
 #pragma unroll
     for (int i = 0; i < STEPS; i++) {
 #pragma unroll

@@ -137,7 +137,7 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS * 4 / sizeof(T)) conv2d
         corner[w] = row < p.tile_rows ? 2 * row * layout.line + 2 * (w % g.out_width) : 0;
     }
     T sums[R * R + 1] = {};
-    await_kernels();
+    wait_and_launch_dependent_grids();
     for (int tile = blockIdx.x; tile < g.batch * p.tiles; tile += gridDim.x) {
         int p0 = tile % p.tiles * p.tile_rows, windows = min(p.tile_rows, g.out_height - p0) * g.out_width;
         __syncthreads();

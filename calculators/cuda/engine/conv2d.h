@@ -15,11 +15,11 @@ extern "C" {
 
 /* The batch-normalisation statistics of an image by channel, computed while a convolution writes that image: for each part of its pixels, and
  * each channel, the mean and the sum of squared deviations from it. */
-typedef struct engine_moments {
+typedef struct engine_bn_partials {
     float *parts; /* (count, channels, 2); capacity: engine_most_parts */
     float *rows;  /* (count): number of pixels in each part */
     int count;    /* written: number of parts */
-} engine_moments;
+} engine_bn_partials;
 
 /* Blocks that run concurrently: two per multiprocessor. */
 static inline int engine_most_parts(const cuda_calculator *calculator)
@@ -43,7 +43,7 @@ typedef struct engine_conv2d {
     int64_t pixel_step, row_step; /* elements between adjacent pixels, and rows, of x; 0: dense (engine/pack.h) */
     float *dw;
     void *workspace;
-    engine_moments *moments; /* forward: statistics to compute, or NULL */
+    engine_bn_partials *moments; /* forward: statistics to compute, or NULL */
 } engine_conv2d;
 
 /* True if this build has kernels for this device. */

@@ -30,7 +30,7 @@ static int columns_of(int64_t channels)
 /* Sizes of the rings of stages for two blocks per multiprocessor. False if shared memory is too small. */
 static bool share_out(const cuda_calculator *calculator, int columns, int size, int64_t depth, halo_params *p)
 {
-    const image_class &of = p->image.of[0];
+    const dgrad_phase &of = p->image.of[0];
     const int64_t bytes = depth * size, taps = static_cast<int64_t>(of.taps[0]) * of.taps[1];
     const int fixed = static_cast<int>(sizeof(halo_barriers)) + (columns * 72 + 16) + 1024 + 1024;
     const int64_t room = (calculator->shared_most + 1024) / 2 - fixed;
@@ -66,7 +66,7 @@ static void cut_into_tiles(halo_params *p)
 bool engine_runs_halo(const cuda_calculator *calculator, const engine_conv2d *conv, int64_t depth,
                       const image_params *params)
 {
-    const image_class &of = params->of[0];
+    const dgrad_phase &of = params->of[0];
     if (params->classes != 1 || engine_is_grouped(conv) || of.stride[1] != 1 || of.taps[0] * of.taps[1] < 2)
         return false;
     halo_params p = {};

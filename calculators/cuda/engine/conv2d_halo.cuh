@@ -107,7 +107,7 @@ template <typename T, int BN, bool COLUMNS_INNER>
 static __device__ __forceinline__ void load_all(const halo_params &p, halo_barriers &bar, uint32_t boxes,
                                                 uint32_t weights, int slot, int column)
 {
-    const image_class &of = p.image.of[0];
+    const dgrad_phase &of = p.image.of[0];
     const int channels = p.row_bytes / static_cast<int>(sizeof(T)), box_load = p.box[0] * p.box[1] * p.row_bytes;
     ring_place box = {0, 1}, tap = {0, 1}; /* in the first round every stage is empty */
     auto load_taps = [&](int chunk) {
@@ -155,7 +155,7 @@ static __device__ __forceinline__ void multiply_rows(const halo_params &p, halo_
                                                      float (&c)[BN / 8][4])
 {
     using layout = filter_layout<T, BN, COLUMNS_INNER>;
-    const image_class &of = p.image.of[0];
+    const dgrad_phase &of = p.image.of[0];
     constexpr int ROWS = ROW / static_cast<int>(sizeof(T));      /* per chunk of weights whose columns are innermost */
     const int line = p.box[1] * ROW, next = of.stride[0] * line; /* between lines of the box, and of the tile */
     const bool releases = threadIdx.x % 32 == 0;
@@ -222,12 +222,12 @@ static __global__ void __launch_bounds__(HALO_THREADS, 2) halo_kernel(const __gr
             barrier_init(&bar.weights_full[s], 1);
             barrier_init(&bar.weights_empty[s], HALO_CONSUMERS / 32);
         }
-        barriers_made();
+        fence_mbarrier_init();
         tma_prefetch(&p.image.of[0].read);
         tma_prefetch(&p.image.weights);
     }
     __syncthreads();
-    await_kernels();
+    wait_and_launch_dependent_grids();
     const int warp = static_cast<int>(threadIdx.x) / 32, group = warp / 4;
     const int slot = static_cast<int>(blockIdx.x) / p.image.column_tiles;
     const int column = static_cast<int>(blockIdx.x) - slot * p.image.column_tiles;

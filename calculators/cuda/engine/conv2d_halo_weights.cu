@@ -124,12 +124,12 @@ static __global__ void __launch_bounds__(THREADS, 1) halo_weights_kernel(const _
             barrier_init(&bar.full[s], 1);
             barrier_init(&bar.empty[s], CONSUMERS / 32);
         }
-        barriers_made();
+        fence_mbarrier_init();
         tma_prefetch(&p.x);
         tma_prefetch(&p.dy);
     }
     __syncthreads();
-    await_kernels();
+    wait_and_launch_dependent_grids();
     const halo_weights_place<BN> place(p);
     const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
     const uint32_t ring = ring_start(unaligned);

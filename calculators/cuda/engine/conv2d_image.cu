@@ -18,7 +18,7 @@ static int chunk_bytes_of(const engine_conv2d *conv, int64_t channels)
 
 /* ---- classes ---- */
 
-static bool forward_class(image_class *of, const engine_conv2d *conv, int chunk, const void *x, int64_t channels)
+static bool forward_class(dgrad_phase *of, const engine_conv2d *conv, int chunk, const void *x, int64_t channels)
 {
     const int64_t in[2] = {conv->h, conv->w}, out[2] = {conv->p, conv->q};
     const int size[2] = {conv->r, conv->s};
@@ -41,7 +41,7 @@ static bool forward_class(image_class *of, const engine_conv2d *conv, int chunk,
 
 /* Pixels whose row and column are `at` modulo the stride: dx pixel at + stride i reads dy at pixel i + (at + padding - r) / stride for
  * every r for which this is an integer. */
-static bool backward_class(image_class *of, const engine_conv2d *conv, int chunk, const int at[2])
+static bool backward_class(dgrad_phase *of, const engine_conv2d *conv, int chunk, const int at[2])
 {
     const int64_t in[2] = {conv->h, conv->w}, out[2] = {conv->p, conv->q};
     const int size[2] = {conv->r, conv->s};
@@ -107,7 +107,7 @@ static bool prefers_narrow(const cuda_calculator *calculator, const image_params
  * piecewise linear. (Rows of the reduction must be 128 bytes: there are no such kernels for shorter ones.) */
 static bool is_staged(const image_params &p)
 {
-    const image_class &of = p.of[0];
+    const dgrad_phase &of = p.of[0];
     return p.residual != nullptr && p.parts == nullptr && p.classes == 1 && of.spread[0] == 1 && of.spread[1] == 1 &&
            p.cluster == 1 && is_line_activation(p.activation) && is_aligned16(p.residual);
 }

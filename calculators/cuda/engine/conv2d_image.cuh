@@ -37,7 +37,7 @@ template <typename T, int COLUMNS, int CHUNK_BYTES, int DGRAD> struct image_prod
         at.column = column * BN;
         at.read = p.block_tiles > 0 ? column / p.block_tiles * p.block_reads : 0;
         while (at.part + 1 < p.classes && tile >= p.of[at.part].tiles) tile -= p.of[at.part++].tiles;
-        const image_class &of = p.of[at.part];
+        const dgrad_phase &of = p.of[at.part];
         at.row = tile * BM;
         int i, j;
         at.n = divide(divide(at.row, of.count[1], j), of.count[0], i);
@@ -60,7 +60,7 @@ template <typename T, int COLUMNS, int CHUNK_BYTES, int DGRAD> struct image_prod
     static __device__ __forceinline__ void load(const Params &p, Place &at, int count, uint32_t a, uint32_t b,
                                                 uint32_t barrier)
     {
-        const image_class &of = p.of[at.part];
+        const dgrad_phase &of = p.of[at.part];
 #pragma unroll
         for (int part = 0; part < PARTS; part++) {
             if (PARTS > 1 && part >= count) break;
@@ -111,7 +111,7 @@ static __global__ void __launch_bounds__(engine_sizes<Work>::THREADS, 2)
         tma_prefetch(&p.weights);
     }
     barriers.init();
-    await_kernels();
+    wait_and_launch_dependent_grids();
     const int warp = static_cast<int>(threadIdx.x) / 32, number = static_cast<int>(blockIdx.x) / p.cluster;
     const int rank = static_cast<int>(blockIdx.x) - number * p.cluster;
     const int slot = number / p.column_tiles, column = number - slot * p.column_tiles;
@@ -144,7 +144,7 @@ static __global__ void __launch_bounds__(engine_sizes<Work>::THREADS, 2)
         const typename Work::Place at = Work::place(p, tile, column, rank);
         ring.template multiply<Work::BN, Work::PARTS>(at.steps, 64 * (warp / 4), 0, c, at.parts);
         if (p.cluster > 1) epilogue.exchange(p, sums, c);
-        const image_class &of = p.of[at.part];
+        const dgrad_phase &of = p.of[at.part];
         epilogue.finish(p, class_pixels{p, of, at.row}, max(min(Work::BM, of.pixels - at.row), 0), c, &ring);
     }
     epilogue.leave(p, slot);

@@ -64,7 +64,7 @@ struct block_weights {
 template <typename T, typename From>
 static __global__ void make_block_weights(const From *from, T *to, int64_t count, const block_weights of)
 {
-    await_kernels();
+    wait_and_launch_dependent_grids();
     for (int64_t i = grid_first(); i < count; i += grid_step()) {
         const int inner = of.inner ? of.all_columns : of.depth;
         const int64_t line = i / inner, row = line / of.taps, tap = line - row * of.taps;

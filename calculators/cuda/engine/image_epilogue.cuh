@@ -51,7 +51,7 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
         barrier_of_threads(ENGINE_CONSUMERS); /* the ring's memory can be reused */
         store_fragments(sums + warp / 4 * 64 * LINE, LINE, c);
         __syncwarp();
-        await_cluster();
+        cluster_sync();
         const int bits = __ffs(p.cluster) - 1, vectors = BN / 4 >> bits; /* of four columns, per row */
         const int thread = static_cast<int>(threadIdx.x), next = ENGINE_CONSUMERS / vectors * LINE;
         float *mine = sums + thread / vectors * LINE + first_group * 16 + thread % vectors * 4;
@@ -59,7 +59,7 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
         for (int load = 0; load < BN / 8; load += LOADS, mine += (LOADS >> bits) * next) {
             float4 vector[LOADS], all = {};
 #pragma unroll
-            for (int i = 0; i < LOADS; i++) vector[i] = read_other(mine + (i >> bits) * next, i & (p.cluster - 1));
+            for (int i = 0; i < LOADS; i++) vector[i] = dsmem_load(mine + (i >> bits) * next, i & (p.cluster - 1));
 #pragma unroll
             for (int i = 0; i < LOADS; i++) {
                 const int block = i & (p.cluster - 1);

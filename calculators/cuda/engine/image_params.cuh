@@ -11,7 +11,7 @@
 enum { IMAGE_CLASSES = 4 }; /* strides of 2 x 2 */
 
 /* A class of the output's pixels; pairs are of height and width. */
-struct image_class {
+struct dgrad_phase {
     CUtensorMap read;          /* im2col map of the input image, or a tiled map of it */
     int tiles;                 /* tiles of BM pixels */
     int pixels;                /* N count[0] count[1] */
@@ -24,7 +24,7 @@ struct image_class {
 };
 
 struct image_params {
-    image_class of[IMAGE_CLASSES];
+    dgrad_phase of[IMAGE_CLASSES];
     CUtensorMap
         weights; /* (channels of x, taps, filters), tiled; if the reduction must be innermost, (filters, taps, channels) */
     CUtensorMap residual_tiles;        /* (channels, pixels), tiled: 128 bytes of 128 pixels */
@@ -39,9 +39,9 @@ struct image_params {
     const void *residual;
     void *result;
     sdlf_activation activation;
-    line_activation line;  /* the same, if it is piecewise linear */
-    uint32_t clip_pair[2]; /* its bounds, each as a pair of 16-bit values */
-    float2 *parts;         /* of engine_moments, (slots, channels), and their rows; NULL: not computed */
+    piecewise_linear_activation line; /* the same, if it is piecewise linear */
+    uint32_t clip_pair[2];            /* its bounds, each as a pair of 16-bit values */
+    float2 *parts;                    /* of engine_bn_partials, (slots, channels), and their rows; NULL: not computed */
     float *rows;
 };
 

@@ -79,7 +79,7 @@ template <typename T, int BN, int STAGE_BYTES> struct staged_residual {
 /* Rows that are consecutive pixels of a class, from `first` on. */
 struct class_pixels {
     const image_params &p;
-    const image_class &of;
+    const dgrad_phase &of;
     int first;
 
     __device__ __forceinline__ bool locate(int row, int64_t &pixel) const

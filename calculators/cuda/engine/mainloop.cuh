@@ -72,7 +72,7 @@ template <typename Work> struct engine_barriers {
                 barrier_init(&full[s], 1);
                 barrier_init(&empty[s], ENGINE_CONSUMERS / 32);
             }
-            barriers_made();
+            fence_mbarrier_init();
         }
         __syncthreads();
     }
@@ -240,7 +240,7 @@ static __global__ void __launch_bounds__(engine_sizes<Work>::THREADS, 2)
     __shared__ engine_barriers<Work> barriers;
     if (threadIdx.x == 0) Work::prefetch(p);
     barriers.init();
-    await_kernels();
+    wait_and_launch_dependent_grids();
     const int thread = static_cast<int>(threadIdx.x);
     const typename Work::Place at = Work::place(p);
     engine_ring<Work> ring = {&barriers, ring_start(unaligned), 0, 0};

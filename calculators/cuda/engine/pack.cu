@@ -106,7 +106,7 @@ template <typename T, typename Index>
 static __global__ void pack_lines(const T *from, T *to, int64_t count, const divider<Index> across,
                                   const divider<Index> rows, const packed_lines of)
 {
-    await_kernels();
+    wait_and_launch_dependent_grids();
     for (int64_t i = grid_first(); i < count; i += grid_step()) {
         Index vector, line;
         const int64_t image = divide(divide(static_cast<Index>(i), across, vector), rows, line);
@@ -129,7 +129,7 @@ template <int WIDTH, typename T>
 static __global__ void pack_pixels(const T *from, T *to, int64_t count, const divider<int32_t> across,
                                    const divider<int32_t> rows, const engine_lines of)
 {
-    await_kernels();
+    wait_and_launch_dependent_grids();
     for (int64_t i = grid_first(); i < count; i += grid_step()) {
         int vector, line;
         const int image = divide(divide(static_cast<int>(i), across, vector), rows, line);
@@ -203,7 +203,7 @@ static __global__ void transpose_filters(const float *from, float *to, int filte
     const int across = static_cast<int>(threadIdx.x) % TILE, down = static_cast<int>(threadIdx.x) / TILE;
     const int channel = static_cast<int>(blockIdx.x) * TILE, filter = static_cast<int>(blockIdx.y) * TILE;
     const int64_t tap = blockIdx.z;
-    await_kernels();
+    wait_and_launch_dependent_grids();
     for (int i = down; i < TILE; i += TILE_ROWS) {
         if (filter + i < filters && channel + across < channels)
             tile[i][across] = from[(filter + i) * step.filter + (channel + across) * step.channel + tap * step.tap];
@@ -235,7 +235,7 @@ template <typename T>
 static __global__ void prepare_filters(const float *from, T *to, int64_t count, int taps, const packed_lines of,
                                        weight_strides step)
 {
-    await_kernels();
+    wait_and_launch_dependent_grids();
     for (int64_t i = grid_first(); i < count; i += grid_step()) {
         const int64_t line = i / of.length, filter = line / taps, tap = line - filter * taps;
         int channel;

@@ -31,7 +31,7 @@ static __global__ void __launch_bounds__(SUM_THREADS) add_splits(const split_sum
 {
     __shared__ float4 line_sums[SUM_LINES][8];
     __shared__ float tile[SUM_LINES][SUM_CHANNELS + 1];
-    await_kernels();
+    wait_and_launch_dependent_grids();
     const int across = static_cast<int>(threadIdx.x) % 8, thread_line = static_cast<int>(threadIdx.x) / 8;
     const int lane = thread_line % sums.lanes, at_once = SUM_LINES / sums.lanes;
     const int filter = static_cast<int>(blockIdx.x) * sums.filters_each;

@@ -188,13 +188,13 @@ static __device__ void backward_sgd_biases(const backward_sgd &s, float rate)
 
 /* All tiles, for the threads of the gradient. */
 template <class S>
-static __device__ __forceinline__ void move_tiles(shared_memory<S> &shared, const backward_sgd &s, int i0)
+static __device__ __forceinline__ void update_tiles(shared_memory<S> &shared, const backward_sgd &s, int i0)
 {
     const int thread = static_cast<int>(threadIdx.x) - HALF, tiles = (s.units + S::tile - 1) / S::tile;
     held<S> velocity;
-    close_copies();
+    cp_async_commit();
     load_velocity<S>(velocity, s, i0, 0, thread);
-    await_copies<0>(); /* its elements of x */
+    cp_async_wait<0>(); /* its elements of x */
     const float rate = *s.rate;
     for (int tile = 0; tile < tiles; tile++) {
         await_halves();
@@ -206,7 +206,7 @@ static __device__ __forceinline__ void move_tiles(shared_memory<S> &shared, cons
 
 /* All tiles, for the threads of dx. */
 template <class S>
-static __device__ __forceinline__ void carry_tiles(float4 (&dx)[BAND][S::vectors], shared_memory<S> &shared,
+static __device__ __forceinline__ void dgrad_tiles(float4 (&dx)[BAND][S::vectors], shared_memory<S> &shared,
                                                    const backward_sgd &s, int i0)
 {
     const int thread = threadIdx.x, tiles = (s.units + S::tile - 1) / S::tile;
@@ -217,18 +217,18 @@ static __device__ __forceinline__ void carry_tiles(float4 (&dx)[BAND][S::vectors
 #pragma unroll
     for (int ahead = 0; ahead < S::stages - 1; ahead++) {
         if (ahead < tiles) fetch_dy<S>(shared.stages[ahead], s, ahead * S::tile, thread);
-        close_copies();
+        cp_async_commit();
     }
     for (int tile = 0; tile < tiles; tile++) {
         int next = tile + S::stages - 1;
-        await_copies<S::stages - 2>();
+        cp_async_wait<S::stages - 2>();
         await_halves();
         if (next < tiles) {
             fetch_w<S>(shared.stages[next % S::stages], s, i0, next * S::tile, thread);
             fetch_dy<S>(shared.stages[next % S::stages], s, next * S::tile, thread);
         }
-        close_copies();
-        if (tile + 1 < tiles) announce<S>(s.v, s, i0, (tile + 1) * S::tile, thread);
+        cp_async_commit();
+        if (tile + 1 < tiles) prefetch_tile<S>(s.v, s, i0, (tile + 1) * S::tile, thread);
         if (s.dx != nullptr) backward_sgd_input<S>(dx, shared.stages[tile % S::stages], thread);
     }
 }
@@ -240,8 +240,8 @@ template <class S> static __global__ void __launch_bounds__(THREADS, 1) backward
     shared_memory<S> &shared = *reinterpret_cast<shared_memory<S> *>(memory);
     const int strip = static_cast<int>(blockIdx.x) - (static_cast<int>(gridDim.x) - strips), i0 = strip * S::strip;
     const bool carries = threadIdx.x < HALF;
-    if (strip >= 0) announce<S>(carries ? s.w : s.v, s, i0, 0, static_cast<int>(threadIdx.x) % HALF);
-    await_kernels();
+    if (strip >= 0) prefetch_tile<S>(carries ? s.w : s.v, s, i0, 0, static_cast<int>(threadIdx.x) % HALF);
+    wait_and_launch_dependent_grids();
     if (strip < 0) {
         backward_sgd_biases(s, *s.rate);
         return;
@@ -249,9 +249,9 @@ template <class S> static __global__ void __launch_bounds__(THREADS, 1) backward
     load_strip<S>(shared.x, s, i0);
     float4 dx[BAND][S::vectors] = {};
     if (carries)
-        carry_tiles<S>(dx, shared, s, i0);
+        dgrad_tiles<S>(dx, shared, s, i0);
     else
-        move_tiles<S>(shared, s, i0);
+        update_tiles<S>(shared, s, i0);
     if (s.dx != nullptr) finish_input<S>(dx, shared, s, i0);
 }
 

@@ -91,7 +91,8 @@ static __device__ __forceinline__ void fetch_dy(stage<S> &to, const backward_sgd
 
 /* Prefetch a tile's rows of `from` into the L2 cache, by HALF threads. */
 template <class S>
-static __device__ __forceinline__ void announce(const float *from, const backward_sgd &s, int i0, int u0, int thread)
+static __device__ __forceinline__ void prefetch_tile(const float *from, const backward_sgd &s, int i0, int u0,
+                                                     int thread)
 {
     const int ends = S::strip > 32 ? 2 : 1; /* 128-byte lines that a row of the strip touches */
     int u = u0 + thread / ends, i = thread % ends == 0 ? i0 : i0 + S::strip - 4;

@@ -48,7 +48,7 @@ static __device__ __forceinline__ void write_piece(float (&to)[PIECE][UNITS], co
 }
 
 /* The sum of `count` parts, added in order. */
-static __device__ float add_parts(const float *parts, int count, int step)
+static __device__ float reduce_splits(const float *parts, int count, int step)
 {
     float sum = 0;
     for (int part = 0; part < count; part++) sum += parts[part * step];
@@ -66,7 +66,7 @@ template <int UNITS> static __global__ void __launch_bounds__(THREADS) backward_
         prefetch_line(s.w + at);
         if (s.v != nullptr) prefetch_line(s.v + at);
     }
-    await_kernels();
+    wait_and_launch_dependent_grids();
     float w[UNITS] = {}, g[UNITS] = {}, bias = 0, rate = *s.rate, mine = 0, speed = 0;
 #pragma unroll
     for (int u = 0; u < UNITS; u++) {
@@ -109,13 +109,13 @@ template <int UNITS> static __global__ void __launch_bounds__(THREADS) backward_
     if (threadIdx.x < UNITS) shared.bias_parts[line][threadIdx.x] = bias;
     __syncthreads();
     if (moves) {
-        float sum = add_parts(&shared.parts[0][line][threadIdx.x], PARTS, UNITS * (COLUMNS + 1));
+        float sum = reduce_splits(&shared.parts[0][line][threadIdx.x], PARTS, UNITS * (COLUMNS + 1));
         move_at(&mine, s.v != nullptr ? &speed : nullptr, sum, rate, s.rule, s.rule.decay);
         s.w[at] = mine;
         if (s.v != nullptr) s.v[at] = speed;
     }
     if (s.b != nullptr && blockIdx.x == 0 && line == LINES - 1 && threadIdx.x < s.units)
-        move_bias(s, threadIdx.x, add_parts(&shared.bias_parts[0][threadIdx.x], LINES, UNITS), rate);
+        move_bias(s, threadIdx.x, reduce_splits(&shared.bias_parts[0][threadIdx.x], LINES, UNITS), rate);
 }
 
 extern "C" sdlf_status cuda_backward_sgd_narrow(sdlf_calculator *base, const sdlf_operation *op)

@@ -76,11 +76,11 @@ static __device__ __forceinline__ void finish_input(const float (&dx)[S::MINE / 
     });
     if (cut.splits == 1) return;
     if (cut.cluster) {
-        await_cluster();
+        cluster_sync();
         for_chunks<S>(s, i0, blockIdx.y, cut.splits,
                       [&](int n, int c) { store_four(s, n, i0 + c, add_blocks(&sums.lanes[0][n][c], cut.splits)); });
-        await_cluster(); /* no block may exit before all have read its shared memory */
-    } else if (take_ticket(cut.tickets + blockIdx.x, cut.splits)) {
+        cluster_sync(); /* no block may exit before all have read its shared memory */
+    } else if (is_last_block(cut.tickets + blockIdx.x, cut.splits)) {
         for_chunks<S>(s, i0, 0, 1, [&](int n, int c) {
             const float *from = cut.parts + static_cast<int64_t>(n) * s.inputs + i0 + c;
             float4 sum = __ldcg(reinterpret_cast<const float4 *>(from));

@@ -117,13 +117,13 @@ static __global__ void __launch_bounds__(S::THREADS, 1) backward_sgd_tensor(back
     float4 next_dy[S::EACH];
     backward_sgd_x<S> x;
     if (at.part == 0) prefetch_tiles<S>(s, (first + at.lane) * S::UNITS, (first + count) * S::UNITS, column);
-    await_kernels();
+    wait_and_launch_dependent_grids();
 #pragma unroll
     for (int ahead = 0; ahead < S::STAGES - 1; ahead++) {
         int tile = ahead * S::LANES + at.lane;
         if (tile < count)
             load_tile<S>(tiles.w[pair][ahead], tiles.v[pair][ahead], s, (first + tile) * S::UNITS, column, at.part);
-        close_copies();
+        cp_async_commit();
     }
     read_x<S>(x, s, i0, at.strip);
     read_dy<S>(next_dy, s, first * S::UNITS);
@@ -135,11 +135,11 @@ static __global__ void __launch_bounds__(S::THREADS, 1) backward_sgd_tensor(back
     int stage = 0, fill = S::STAGES - 1;
     for (int round = 0; round * S::LANES < count; round++) {
         int tile = round * S::LANES + at.lane, ahead = tile + (S::STAGES - 1) * S::LANES;
-        await_copies<S::STAGES - 2>();
+        cp_async_wait<S::STAGES - 2>();
         __syncthreads();
         if (ahead < count)
             load_tile<S>(tiles.w[pair][fill], tiles.v[pair][fill], s, (first + ahead) * S::UNITS, column, at.part);
-        close_copies();
+        cp_async_commit();
         if (tile < count) {
             const uint32_t(*dy)[S::ROWS][BAND] = &tiles.dy[round % 2][at.lane * S::HALVES];
             const float *w = tiles.w[pair][stage], *v = tiles.v[pair][stage];

@@ -123,10 +123,10 @@ static __global__ void __launch_bounds__(THREADS, 2) gemm_gemv(const __grid_cons
     const int thread = static_cast<int>(threadIdx.x), first = static_cast<int>(blockIdx.x) * UNITS;
     const int chunks = s.k / WIDTH;
     WEIGHTS next[UNITS];
-    let_next_start();
-    if (!s.ready) await_inputs();
+    launch_dependent_grids();
+    if (!s.ready) wait_on_dependent_grids();
     read_rows<WEIGHTS, UNITS>(next, s, first, thread, chunks);
-    if (s.ready) await_inputs();
+    if (s.ready) wait_on_dependent_grids();
     float sum[ROWS][UNITS] = {};
     for (int chunk = thread; chunk < chunks; chunk += THREADS) {
         WEIGHTS now[UNITS];

@@ -68,10 +68,10 @@ static __global__ void __launch_bounds__(WARPS *WARP, RESIDENT)
     };
     if (lane == 0) {
         for (int s = 0; s < STAGES; s++) barrier_init(full + s, 1);
-        barriers_made();
+        fence_mbarrier_init();
     }
     __syncwarp();
-    let_next_start();
+    launch_dependent_grids();
     int tile = static_cast<int>(blockIdx.x) * WARPS + warp;
     for (int s = 0; s < STAGES - 1; s++) ask(tile + s * step, s);
     float b[CHUNKS][4][4];

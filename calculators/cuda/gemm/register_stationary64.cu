@@ -57,7 +57,7 @@ static __global__ void __launch_bounds__(WARPS *WARP, RESIDENT)
     const auto read = [&](const double *from, int s) {
         return WHOLE || s * STEP + across * 2 < k ? read_pair(from + s * STEP) : make_double2(0, 0);
     };
-    let_next_start();
+    launch_dependent_grids();
     if (tile >= tiles) return;
     double2 x[STEPS];
 #pragma unroll

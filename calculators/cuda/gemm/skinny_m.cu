@@ -77,18 +77,18 @@ template <int ROWS> static __global__ void __launch_bounds__(THREADS, 1) skinny_
         slice = threadIdx.x / LANES / share::lines;
     int n0 = blockIdx.x * COLUMNS, first = blockIdx.y * p.tiles_each, count = min(p.tiles_each, p.tiles - first);
     float sums[share::rows][ACROSS] = {};
-    await_kernels();
+    wait_and_launch_dependent_grids();
 #pragma unroll
     for (int ahead = 0; ahead < STAGES - 1; ahead++) {
         if (ahead < count) fetch(stages[ahead], p, n0, (first + ahead) * DEPTH);
-        close_copies();
+        cp_async_commit();
     }
     for (int tile = 0; tile < count; tile++) {
         int next = tile + STAGES - 1;
-        await_copies<STAGES - 2>();
+        cp_async_wait<STAGES - 2>();
         __syncthreads();
         if (next < count) fetch(stages[next % STAGES], p, n0, (first + next) * DEPTH);
-        close_copies();
+        cp_async_commit();
         multiply<ROWS>(sums, stages[tile % STAGES], line, lane, slice * share::depth);
     }
     float *shared = reinterpret_cast<float *>(memory); /* (slices, ROWS, COLUMNS) */
@@ -122,7 +122,7 @@ struct ending {
 
 static __global__ void skinny_m_epilogue(ending e)
 {
-    await_kernels();
+    wait_and_launch_dependent_grids();
     for (int64_t i = grid_first(); i < e.count; i += grid_step()) {
         float sum = 0;
         for (int s = 0; s < e.splits; s++) sum += e.parts[s * e.count + i];

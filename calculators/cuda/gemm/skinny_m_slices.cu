@@ -124,10 +124,10 @@ static __global__ void __launch_bounds__(THREADS, 1)
             barrier_init(&memory.full[stage], 1);
             barrier_init(&memory.empty[stage], THREADS);
         }
-        barriers_made();
+        fence_mbarrier_init();
     }
     __syncthreads();
-    await_kernels();
+    wait_and_launch_dependent_grids();
     if (loads) {
 #pragma unroll 1
         for (int tile = 0; tile < AHEAD && tile < count; tile++) load(tile, tile);
@@ -171,7 +171,7 @@ template <int ROWS> static sdlf_status launch(const cuda_calculator *calculator,
 {
     CUtensorMap a, b;
     if (!map_lines(&a, p.a, p.m, p.k, ROWS) || !map_lines(&b, p.b, p.n, p.k, COLUMNS))
-        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "gemm by skinny-m: the driver has no maps of tensors");
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "gemm by skinny-m: the driver has no tensor maps");
     const dim3 blocks((unsigned)((p.n + COLUMNS - 1) / COLUMNS), (unsigned)splits);
     const int64_t bytes = sizeof(shared_memory<ROWS>);
     const int shared = (int)shared_alone(calculator, static_cast<int64_t>(blocks.x) * blocks.y, bytes);

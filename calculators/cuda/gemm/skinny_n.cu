@@ -42,7 +42,7 @@ static __global__ void skinny_n(product p, bool vectors)
 {
     int64_t m = blockIdx.x, n = threadIdx.x / WARP, at = m * p.n + n;
     for (int64_t i = threadIdx.x % WARP * 32; i < p.k; i += WARP * 32) prefetch_line(p.b + n * p.k + i);
-    await_kernels();
+    wait_and_launch_dependent_grids();
     float sum = p.alpha * dot(p.a + m * p.k, p.b + n * p.k, p.k, vectors);
     if (threadIdx.x % WARP != 0) return;
     if (p.bias != nullptr) sum += p.bias[n];
@@ -58,7 +58,7 @@ template <int COLUMNS> static __global__ void __launch_bounds__(WARPS *WARP) ski
     const int64_t m0 = static_cast<int64_t>(blockIdx.x) * ROWS, quads = p.k / 4;
     const float4 *a = reinterpret_cast<const float4 *>(p.a), *b = reinterpret_cast<const float4 *>(p.b);
     float sums[SUMS] = {};
-    await_kernels();
+    wait_and_launch_dependent_grids();
     for (int64_t i = threadIdx.x; i < quads; i += WARPS * WARP) {
         float4 x[ROWS];
 #pragma unroll

@@ -82,20 +82,20 @@ template <typename T, int GROUPS> static __global__ void __launch_bounds__(WARPS
             load_slab<T, ROWS>(g, stages + s * ROWS * SLAB_BYTES, next_tile * ROWS, next_slab);
             if (++next_slab == slabs) next_slab = 0, next_tile += step;
         }
-        close_copies();
+        cp_async_commit();
     }
     T sum[LANE_ROWS][LANE_COLUMNS] = {};
     int64_t slab = 0;
     int stage = 0;
     for (int64_t item = 0; item < items; item++) {
-        await_copies<STAGES - 2>();
+        cp_async_wait<STAGES - 2>();
         __syncwarp();
         if (item + STAGES - 1 < items) {
             int to = stage == 0 ? STAGES - 1 : stage - 1;
             load_slab<T, ROWS>(g, stages + to * ROWS * SLAB_BYTES, next_tile * ROWS, next_slab);
             if (++next_slab == slabs) next_slab = 0, next_tile += step;
         }
-        close_copies();
+        cp_async_commit();
         const char *from = stages + stage * ROWS * SLAB_BYTES;
         const T *weights = b + slab * INNER * COLUMNS + across * LANE_COLUMNS;
 #pragma unroll

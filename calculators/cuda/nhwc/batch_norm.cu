@@ -35,7 +35,7 @@ bool batch_norm2d_supports_cuda(const sdlf_calculator *, const sdlf_operation *o
     return takes(op) || (sdlf_operation_storage(op) == SDLF_NONE && !sdlf_batch_norm2d_is_fused(op));
 }
 
-/* After these sums the workspace holds the statistics of a convolution, if one computes them (engine_moments). */
+/* After these sums the workspace holds the statistics of a convolution, if one computes them (engine_bn_partials). */
 static int64_t bytes_of_sums(const sdlf_operation *op)
 {
     return (sums_bytes(sums_cut_of(op->in[0].shape.dim[0], op->in[0].shape.dim[1])) + 63) / 64 * 64;
@@ -49,7 +49,7 @@ int64_t batch_norm2d_workspace_nhwc(const sdlf_calculator *base, const sdlf_oper
     return bytes_of_sums(op) + (engine_is_there(calculator) ? engine_most_parts(calculator) * each : 0);
 }
 
-engine_moments batch_norm2d_moments_nhwc(const sdlf_calculator *base, const sdlf_operation *op)
+engine_bn_partials batch_norm2d_moments_nhwc(const sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = reinterpret_cast<const cuda_calculator *>(base);
     float *parts = reinterpret_cast<float *>(static_cast<char *>(op->workspace.data) + bytes_of_sums(op));
@@ -83,7 +83,7 @@ template <typename T> struct first_moments_nhwc {
     }
 };
 
-/* Statistics from a convolution (engine_moments): each part's sums of deviations from the first part's mean. */
+/* Statistics from a convolution (engine_bn_partials): each part's sums of deviations from the first part's mean. */
 struct part_moments_nhwc {
     const float2 *parts;
     const float *rows;
@@ -123,7 +123,7 @@ template <typename T, bool LINE> struct apply_forward_nhwc {
     const T *x, *residual; /* NULL: none */
     const float *scale, *shift, *mean, *inverse;
     T *y;
-    line_activation activation;
+    piecewise_linear_activation activation;
     sdlf_activation_function function;
     struct channel_numbers {
         float factor[VECTOR], offset[VECTOR];
@@ -233,7 +233,8 @@ template <typename T> static statistics_nhwc<T> statistics_of(const sdlf_operati
             static_cast<double>(op->batch_norm.momentum)};
 }
 
-sdlf_status batch_norm2d_forward_of_nhwc(sdlf_calculator *base, const sdlf_operation *op, const engine_moments *moments)
+sdlf_status batch_norm2d_forward_of_nhwc(sdlf_calculator *base, const sdlf_operation *op,
+                                         const engine_bn_partials *moments)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const int64_t rows = op->in[0].shape.dim[0], channels = op->in[0].shape.dim[1];

@@ -15,7 +15,7 @@ template <typename T, slope_source SOURCE> struct gradient_nhwc {
     static constexpr int UNROLL = SOURCE == SLOPE_OF_X ? 1 : 4 / sizeof(T); /* computing a slope needs registers */
     static constexpr bool READS_X = SOURCE == STEP_OF_X || SOURCE == SLOPE_OF_X;
     const T *x, *dy, *y;
-    line_activation activation;
+    piecewise_linear_activation activation;
     sdlf_activation_function function;
     rounded_range of_x; /* normalised values of x for which the slope is 1 */
     const float *scale, *shift, *mean, *inverse;
@@ -162,7 +162,7 @@ static void launch(const cuda_calculator *calculator, const sdlf_operation *op)
     const float *scale = data_of<float>(op->in[1]), *mean = data_of<float>(op->in[2]);
     const float *inverse = data_of<float>(op->in[3]);
     float *dscale = data_of<float>(op->out[1]), *dshift = data_of<float>(op->out[2]);
-    const line_activation activation = line_activation_of(op->batch_norm.activation);
+    const piecewise_linear_activation activation = line_activation_of(op->batch_norm.activation);
     const gradient of = {data_of<T>(op->in[0]),
                          data_of<T>(op->in[4]),
                          optional<T>(op->in[5]),

@@ -44,7 +44,7 @@ static __global__ void __launch_bounds__(SUMS_THREADS, 1)
 {
     __shared__ alignas(16) double2 shares_of[SUMS_THREADS]; /* first holds the sums of the warps */
     float2 *warps = reinterpret_cast<float2 *>(shares_of);
-    await_kernels();
+    wait_and_launch_dependent_grids();
     const int lane = static_cast<int>(threadIdx.x) % cut.across, line = static_cast<int>(threadIdx.x) / cut.across;
     const int lines = SUMS_THREADS / cut.across, vectors = static_cast<int>(cut.channels / VECTOR);
     const int vector = static_cast<int>(blockIdx.x) * cut.across + lane;
@@ -91,7 +91,7 @@ static __global__ void __launch_bounds__(SUMS_THREADS, 1)
         }
         partial[blockIdx.y * cut.channels + channel] = sum;
     }
-    if (!take_ticket(tickets + blockIdx.x, cut.parts)) return;
+    if (!is_last_block(tickets + blockIdx.x, cut.parts)) return;
     double2 all = {};
 #pragma unroll 16
     for (int part = share; mine && part < cut.parts; part += shares) {
@@ -118,7 +118,7 @@ static void launch_sums(const cuda_calculator *calculator, const sums_cut &cut, 
                       values, finish, static_cast<float2 *>(workspace), calculator->tickets, cut);
 }
 
-/* The same for few rows: partial sums that have already been computed (engine_moments). values.of(part, channel) returns the pair to
+/* The same for few rows: partial sums that have already been computed (engine_bn_partials). values.of(part, channel) returns the pair to
  * add, in double. Grid: channels / 8. */
 enum { PARTS_THREADS = 256 };
 
@@ -126,7 +126,7 @@ template <typename Values, typename Finish>
 static __global__ void __launch_bounds__(PARTS_THREADS) sum_parts(const Values values, const Finish finish, int parts)
 {
     __shared__ double2 of_warps[PARTS_THREADS / 32][VECTOR];
-    await_kernels();
+    wait_and_launch_dependent_grids();
     const int thread = static_cast<int>(threadIdx.x), v = thread % VECTOR;
     const int channel = static_cast<int>(blockIdx.x) * VECTOR + v;
     double2 sum = {};

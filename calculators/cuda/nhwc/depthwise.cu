@@ -4,7 +4,7 @@
  *
  * fprop: a thread has 8 channels of RUN adjacent output pixels. 3x3, 5x5 and 7x7 filters have specialised code; those that nhwc/depthwise_tma.cu or
  * nhwc/depthwise_sliding.cu supports are computed there. dgrad with a stride of 1 is a convolution with the weights reversed; dgrad with other
- * strides is in nhwc/depthwise_spread.cu. */
+ * strides is in nhwc/depthwise_dgrad_strided.cu. */
 #include "calculators/cuda/nhwc/depthwise_runs.cuh"
 
 #include <utility>
@@ -22,7 +22,7 @@ static __global__ void __launch_bounds__(RUN_THREADS) depthwise_image(const __gr
     const int lines = RUN_THREADS / g.across, line = static_cast<int>(threadIdx.x) / g.across;
     const int mine = static_cast<int>(threadIdx.x) - line * g.across;
     const int first = static_cast<int>(blockIdx.x) * g.across, vector = first + mine;
-    await_kernels();
+    wait_and_launch_dependent_grids();
     bring_weights<T>(g, shared, first);
     __syncthreads();
     if (line >= lines || vector >= g.vectors) return;
@@ -107,7 +107,7 @@ template <typename T> static void backward_input(const cuda_calculator *calculat
     std::swap(g.height, g.rows);
     std::swap(g.width, g.columns);
     if (g.stride[0] > 1 || g.stride[1] > 1) {
-        depthwise_spread_launch<T>(calculator, g);
+        depthwise_dgrad_strided_launch<T>(calculator, g);
         return;
     }
     g.flipped = 1;

@@ -78,7 +78,7 @@ template <typename T> bool depthwise_tma_launch(const cuda_calculator *calculato
 template <typename T> bool depthwise_sliding_launch(const cuda_calculator *calculator, const depthwise_conv &g);
 
 /* dgrad with strides other than 1; dy and dx as g.x and g.y. */
-template <typename T> void depthwise_spread_launch(const cuda_calculator *calculator, const depthwise_conv &g);
+template <typename T> void depthwise_dgrad_strided_launch(const cuda_calculator *calculator, const depthwise_conv &g);
 
 /* wgrad; x and dy as g.x and g.y. */
 int64_t depthwise_weights_workspace(const depthwise_conv &g);

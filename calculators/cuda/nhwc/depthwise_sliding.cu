@@ -13,8 +13,8 @@
 enum { THREADS = 128 };
 
 struct sliding_conv : depthwise_conv {
-    int rows_each, count; /* rows per strip; number of threads */
-    line_activation line; /* the activation, if it is piecewise linear */
+    int rows_each, count;             /* rows per strip; number of threads */
+    piecewise_linear_activation line; /* the activation, if it is piecewise linear */
     divider<int32_t> by_vectors, by_columns, by_strips;
 };
 
@@ -164,7 +164,7 @@ static __global__ void __launch_bounds__(THREADS, BLOCKS) depthwise_sliding(cons
     int vector, run, strip;
     const int n = divide(divide(divide(index, g.by_vectors, vector), g.by_columns, run), g.by_strips, strip);
     const int first = strip * g.rows_each, steps = min(g.rows_each, g.rows - first) + window::OPEN - 1;
-    await_kernels();
+    wait_and_launch_dependent_grids();
     window strip_of(g, n, vector * CHANNELS, run, first);
     for (int at = 0; at < steps; at += window::OPEN) strip_of.template walk<0>(at, steps);
 }

@@ -25,7 +25,7 @@ struct depthwise_boxes : depthwise_conv {
     int box_rows, box_columns, tile_rows, tile_columns; /* of a rectangle: box in x, tile in y */
     int strips, lines;                                  /* of threads, per rectangle */
     unsigned channel_groups, rectangles[2];             /* per image */
-    line_activation line;
+    piecewise_linear_activation line;
     bool clips; /* the activation is only a clamp */
 };
 
@@ -79,13 +79,13 @@ static __global__ void depthwise_tma(const __grid_constant__ CUtensorMap map, co
     const uint32_t barrier = static_cast<uint32_t>(__cvta_generic_to_shared(&here));
     if (threadIdx.x == 0) {
         barrier_init(&here, 1);
-        barriers_made();
+        fence_mbarrier_init();
     }
     __syncthreads();
     if (g.ready)
-        let_next_start();
+        launch_dependent_grids();
     else
-        await_kernels();
+        wait_and_launch_dependent_grids();
     const int lane = static_cast<int>(threadIdx.x) % LANES, channel = first + lane * QUAD;
     int thread = static_cast<int>(threadIdx.x) / LANES;
     const int q = thread % g.strips * ACROSS;
@@ -94,7 +94,7 @@ static __global__ void depthwise_tma(const __grid_constant__ CUtensorMap map, co
     const bool is_channel = channel < g.channels;
     vec<float, QUAD> weight[TAPS] = {}, bias = {};
     if (is_channel) read_weights<T>(g, channel, weight);
-    await_inputs();
+    wait_on_dependent_grids();
     if (threadIdx.x == 0) {
         const image_place at = {first, first_q * STRIDE - g.padding[1], first_p * STRIDE - g.padding[0], first_image};
         tma_expect(barrier, g.images * g.box_rows * g.box_columns * GROUP * static_cast<int>(sizeof(T)));

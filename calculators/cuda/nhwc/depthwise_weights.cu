@@ -38,7 +38,7 @@ static __global__ void __launch_bounds__(THREADS)
     const int first_tap = static_cast<int>(blockIdx.z), tap_row = SIZE > 0 ? 0 : first_tap / g.size[1];
     const int tap_column = SIZE > 0 ? 0 : first_tap - tap_row * g.size[1];
     const T *x = static_cast<const T *>(g.x), *dy = static_cast<const T *>(g.y);
-    await_kernels();
+    wait_and_launch_dependent_grids();
     float2 sum[TAPS] = {};
     const int64_t end = line < lines && mine < pairs ? g.runs : 0;
     for (int64_t run = blockIdx.y * lines + line; run < end; run += gridDim.y * lines) {

@@ -36,7 +36,7 @@ static __device__ __forceinline__ void multiply_slopes8(const sdlf_activation &a
 template <typename T>
 static __global__ void add_nhwc(const T *a, const T *b, T *y, int64_t count, sdlf_activation activation)
 {
-    await_kernels();
+    wait_and_launch_dependent_grids();
     for (int64_t i = grid_first(); i < count; i += grid_step()) {
         float8 sum = load8(a, i);
         const float8 other = load8(b, i);
@@ -49,7 +49,7 @@ static __global__ void add_nhwc(const T *a, const T *b, T *y, int64_t count, sdl
 
 template <typename T> static __global__ void activate_nhwc(const T *x, T *y, int64_t count, sdlf_activation activation)
 {
-    await_kernels();
+    wait_and_launch_dependent_grids();
     for (int64_t i = grid_first(); i < count; i += grid_step()) {
         float8 value = load8(x, i);
         activate8<T>(activation, value);
@@ -61,7 +61,7 @@ template <typename T>
 static __global__ void activate_backward_nhwc(const T *by, const T *dy, T *dx, int64_t count,
                                               sdlf_activation activation)
 {
-    await_kernels();
+    wait_and_launch_dependent_grids();
     for (int64_t i = grid_first(); i < count; i += grid_step()) {
         const float8 from = load8(by, i);
         float8 gradient = load8(dy, i);
@@ -90,7 +90,7 @@ template <typename T, typename Index>
 static __global__ void binary_nhwc(const binary_operand<T> a, const binary_operand<T> b, T *y, const strided<2> at,
                                    int64_t count, sdlf_binary_function function)
 {
-    await_kernels();
+    wait_and_launch_dependent_grids();
     for (int64_t i = grid_first(); i < count; i += grid_step()) {
         int64_t place[2];
         strided_places(at, static_cast<Index>(i * VECTOR), place);

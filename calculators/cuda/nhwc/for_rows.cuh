@@ -17,7 +17,7 @@ struct row_grid {
 template <typename Body>
 static __global__ void __launch_bounds__(ROWS_THREADS, Body::BLOCKS) for_rows(const Body body, const row_grid of)
 {
-    await_kernels();
+    wait_and_launch_dependent_grids();
     const int64_t thread = grid_first(), lines = grid_step() / of.vectors, line = thread / of.vectors;
     if (line >= lines) return;
     const int vector = static_cast<int>(thread - line * of.vectors);

@@ -39,7 +39,7 @@ template <typename T>
 static __global__ void __launch_bounds__(THREADS) global_average(const T *x, T *y, const average_cut cut)
 {
     alignas(16) __shared__ float8 sums[THREADS / WARP][MOST_LANES];
-    await_kernels();
+    wait_and_launch_dependent_grids();
     const int thread = static_cast<int>(threadIdx.x), lane = thread % cut.lanes, shares = THREADS / cut.lanes;
     const int part = static_cast<int>(blockIdx.x) % cut.parts, block = static_cast<int>(blockIdx.x) / cut.parts;
     const int64_t image = block / cut.groups, vector = static_cast<int64_t>(block % cut.groups) * cut.lanes + lane;
@@ -61,7 +61,7 @@ static __global__ void __launch_bounds__(THREADS) global_average(const T *x, T *
         sums[0][lane] = sum;
     }
     __syncwarp();
-    if (cut.parts > 1) await_cluster();
+    if (cut.parts > 1) cluster_sync();
     if (part == 0 && thread < cut.lanes && vector < cut.vectors) {
         for (int other = 1; other < cut.parts; other++) {
 #pragma unroll
@@ -76,14 +76,14 @@ static __global__ void __launch_bounds__(THREADS) global_average(const T *x, T *
         store8(y, image * cut.vectors + vector, sum);
     }
     __syncwarp();
-    if (cut.parts > 1) await_cluster(); /* wait until the first block has read the others' sums */
+    if (cut.parts > 1) cluster_sync(); /* wait until the first block has read the others' sums */
 }
 
 template <typename T>
 static __global__ void __launch_bounds__(THREADS)
     global_average_backward(const T *dy, T *dx, int64_t count, divider<int64_t> vectors, divider<int64_t> area)
 {
-    await_kernels();
+    wait_and_launch_dependent_grids();
     for (int64_t e = grid_first(); e < count; e += grid_step()) {
         int64_t vector, rest, pixel = divide(e, vectors, vector), image = divide(pixel, area, rest);
         float8 gradient = load8(dy, image * vectors.number + vector);

@@ -33,7 +33,7 @@ static __global__ void __launch_bounds__(THREADS)
     pooling<Index> g = of.windows;
     Form::fix(g);
     const Index height = g.size[0], width = g.size[1];
-    await_kernels();
+    wait_and_launch_dependent_grids();
     for (int64_t e = grid_first(); e < count; e += grid_step()) {
         Index vector, p, q;
         const Index plane = divide(divide(divide(static_cast<Index>(e), of.vectors, vector), by.across, q), by.down, p);
@@ -121,7 +121,7 @@ static __global__ void __launch_bounds__(THREADS)
                         const pool_nhwc<Index> of)
 {
     const pooling<Index> &g = of.windows;
-    await_kernels();
+    wait_and_launch_dependent_grids();
     for (int64_t e = grid_first(); e < count; e += grid_step()) {
         Index vector, pixel = divide(static_cast<Index>(e), of.vectors, vector);
         const pool_place<Index> at(pixel, g.by_out);
@@ -164,7 +164,7 @@ static __global__ void __launch_bounds__(THREADS)
     max_pool_backward_nhwc(const T *x, const T *y, const pool_shares from, T *dx, const pool_nhwc<Index> of)
 {
     const pooling<Index> &g = of.windows;
-    await_kernels();
+    wait_and_launch_dependent_grids();
     for (int64_t e = grid_first(); e < of.count; e += grid_step()) {
         Index vector, pixel = divide(static_cast<Index>(e), of.vectors, vector);
         const pool_place<Index> at(pixel, g.by_in);

@@ -206,7 +206,7 @@ int64_t conv2d_workspace_nhwc(const sdlf_calculator *base, const sdlf_operation 
     return weights > bias ? weights : bias;
 }
 
-static sdlf_status run_convolution(sdlf_calculator *base, const sdlf_operation *op, engine_moments *moments)
+static sdlf_status run_convolution(sdlf_calculator *base, const sdlf_operation *op, engine_bn_partials *moments)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     engine_conv2d conv = convolution(op);
@@ -247,7 +247,7 @@ bool conv2d_batch_norm2d_is_nhwc(const sdlf_operation *conv, const sdlf_operatio
 
 sdlf_status conv2d_batch_norm2d_nhwc(sdlf_calculator *base, const sdlf_operation *conv, const sdlf_operation *norm)
 {
-    engine_moments moments = batch_norm2d_moments_nhwc(base, norm);
+    engine_bn_partials moments = batch_norm2d_moments_nhwc(base, norm);
     sdlf_status status = run_convolution(base, conv, &moments);
     return status == SDLF_OK ? batch_norm2d_forward_of_nhwc(base, norm, &moments) : status;
 }

@@ -43,9 +43,9 @@ int64_t batch_norm2d_workspace_nhwc(const sdlf_calculator *calculator, const sdl
 bool batch_norm2d_infer_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 sdlf_kernel batch_norm2d_forward_nhwc, batch_norm2d_backward_nhwc, batch_norm2d_infer_nhwc;
 /* Where in the workspace a convolution writes its statistics; and batch normalisation from these, or, if `moments` is NULL, from its own. */
-engine_moments batch_norm2d_moments_nhwc(const sdlf_calculator *calculator, const sdlf_operation *operation);
+engine_bn_partials batch_norm2d_moments_nhwc(const sdlf_calculator *calculator, const sdlf_operation *operation);
 sdlf_status batch_norm2d_forward_of_nhwc(sdlf_calculator *calculator, const sdlf_operation *operation,
-                                         const engine_moments *moments);
+                                         const engine_bn_partials *moments);
 
 /* Require a multiple of 8 elements; in pooling, of channels. */
 bool binary_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);

@@ -28,7 +28,7 @@ static __global__ void __launch_bounds__(THREADS) pool_forward_nhwc(const T *x, 
 {
     pooling<Index> g = of.windows;
     Form::fix(g);
-    await_kernels();
+    wait_and_launch_dependent_grids();
     for (int64_t e = grid_first(); e < of.count; e += grid_step()) {
         Index vector, pixel = divide(static_cast<Index>(e), of.vectors, vector);
         const pool_place<Index> at(pixel, g.by_out);
@@ -73,7 +73,7 @@ template <typename T, typename Index>
 static __global__ void __launch_bounds__(THREADS) avg_pool_backward_nhwc(const T *dy, T *dx, const pool_nhwc<Index> of)
 {
     const pooling<Index> &g = of.windows;
-    await_kernels();
+    wait_and_launch_dependent_grids();
     for (int64_t e = grid_first(); e < of.count; e += grid_step()) {
         Index vector, pixel = divide(static_cast<Index>(e), of.vectors, vector);
         const pool_place<Index> at(pixel, g.by_in);

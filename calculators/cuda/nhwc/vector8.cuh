@@ -153,7 +153,7 @@ template <typename T> static __device__ __forceinline__ bits8<T> larger8(const b
 }
 
 /* Piecewise linear activations: f(x) = clamp(x < 0 ? slope x : x, low, high), without function calls, so that loads can be hoisted. */
-struct line_activation {
+struct piecewise_linear_activation {
     float low, high, slope;
     __device__ __forceinline__ float value(float x) const
     {
@@ -221,9 +221,9 @@ static inline bool is_line_activation(const sdlf_activation &activation)
     return is_clip_activation(activation) || (activation.function == SDLF_LEAKY_RELU && activation.slope > 0);
 }
 
-static inline line_activation line_activation_of(const sdlf_activation &activation)
+static inline piecewise_linear_activation line_activation_of(const sdlf_activation &activation)
 {
-    line_activation made = {-INFINITY, INFINITY, 1};
+    piecewise_linear_activation made = {-INFINITY, INFINITY, 1};
     if (activation.function == SDLF_RELU) made.low = 0;
     if (activation.function == SDLF_LEAKY_RELU) made.slope = activation.slope;
     if (activation.function == SDLF_CLIP) {

@@ -83,7 +83,7 @@ static __global__ void __launch_bounds__(MOST_WARPS *WARP) layer_norm(const laye
     __shared__ float2 parts[MOST_WARPS];
     const int count = p.length / VECTOR;
     const float share = 1.0f / static_cast<float>(p.length);
-    await_kernels();
+    wait_and_launch_dependent_grids();
     for_rows<WARPS>(p.rows, [&](int64_t row, int thread, int threads) {
         const int64_t first = row * count;
         float8 kept[VECTORS] = {};

@@ -31,7 +31,7 @@ template <typename T, typename Index> static __device__ T divisor(const pooling<
 template <typename T, typename Index, int SIDE>
 static __global__ void avg_pool_forward(const T *x, T *y, int64_t outputs, pooling<Index> g)
 {
-    await_kernels();
+    wait_and_launch_dependent_grids();
     for (int64_t e = grid_first(); e < outputs; e += grid_step()) {
         const pool_place<Index> at(static_cast<Index>(e), g.by_out);
         const T *image = x + at.plane * g.in[0] * g.in[1];
@@ -73,7 +73,7 @@ static __global__ void avg_pool_backward(const T *dy, T *dx, int64_t inputs, poo
 template <typename T> static __global__ void global_avg_pool_forward(const T *x, T *y, int64_t planes, int64_t area)
 {
     int64_t lane = threadIdx.x % WARP;
-    await_kernels();
+    wait_and_launch_dependent_grids();
     for (int64_t plane = grid_first() / WARP; plane < planes; plane += grid_step() / WARP) {
         T sum = 0;
         for (int64_t i = lane; i < area; i += WARP) sum += x[plane * area + i];

@@ -23,7 +23,7 @@ static __device__ bool same(float a, float b)
 template <typename T, typename Index, int SIDE>
 static __global__ void max_pool_forward(const T *x, T *y, int64_t outputs, pooling<Index> g)
 {
-    await_kernels();
+    wait_and_launch_dependent_grids();
     for (int64_t e = grid_first(); e < outputs; e += grid_step()) {
         const pool_place<Index> at(static_cast<Index>(e), g.by_out);
         const T *image = x + at.plane * g.in[0] * g.in[1];

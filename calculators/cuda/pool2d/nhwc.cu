@@ -39,8 +39,8 @@ static __device__ __forceinline__ span inside(const sdlf_window2d &window, int a
 template <typename T, int N, bool MAXIMUM, typename COUNT>
 static __global__ void __launch_bounds__(THREADS) pool_nhwc(const T *x, T *y, const __grid_constant__ pooling g)
 {
-    let_next_start();
-    await_inputs();
+    launch_dependent_grids();
+    wait_on_dependent_grids();
     const COUNT vectors = static_cast<COUNT>(g.channels / N), width = static_cast<COUNT>(g.out_width);
     const COUNT height = static_cast<COUNT>(g.out_height), count = static_cast<COUNT>(g.count);
     for (COUNT e = static_cast<COUNT>(grid_first()); e < count; e += static_cast<COUNT>(grid_step())) {
@@ -80,8 +80,8 @@ template <typename T>
 static __global__ void __launch_bounds__(THREADS) global_average_nhwc(const T *x, T *y, int64_t area, int64_t channels)
 {
     __shared__ T part[SHARES][LANES];
-    let_next_start();
-    await_inputs();
+    launch_dependent_grids();
+    wait_on_dependent_grids();
     int lane = static_cast<int>(threadIdx.x) % LANES, share = static_cast<int>(threadIdx.x) / LANES;
     int64_t groups = (channels + LANES - 1) / LANES;
     int64_t image = blockIdx.x / groups, channel = blockIdx.x % groups * LANES + lane;

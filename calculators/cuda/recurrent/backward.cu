@@ -125,7 +125,7 @@ static __global__ void __launch_bounds__(RECURRENT_THREADS, 1) recurrent_backwar
 {
     extern __shared__ __align__(16) unsigned char memory[];
     const int warp = static_cast<int>(threadIdx.x) / WARP, last = p.dh0.data != nullptr ? -1 : 0;
-    if (CLUSTER) await_kernels(); /* a cooperative launch does not overlap the previous kernel */
+    if (CLUSTER) wait_and_launch_dependent_grids(); /* a cooperative launch does not overlap the previous kernel */
     const recurrent_block<T> b = block_of<T, CLUSTER>(p, memory);
     const int tasks = (b.units + TASK_UNITS<S> - 1) / TASK_UNITS<S> * b.tiles;
     load_columns<T, GATES>(p, b);

@@ -19,7 +19,7 @@ static __device__ __forceinline__ T *element(const recurrent_rows &x, int64_t pl
 template <typename T, int GATES> static __global__ void cells_forward(recurrent_arguments p, recurrent_cells cells)
 {
     const int64_t place = place_at(p, cells.step), units = p.units, count = p.samples * units;
-    await_kernels();
+    wait_and_launch_dependent_grids();
     for (int64_t i = grid_first(); i < count; i += grid_step()) {
         const int64_t n = i / units, j = i % units;
         const T *product = static_cast<const T *>(cells.product) + n * GATES * units + j;
@@ -49,7 +49,7 @@ template <typename T, int GATES> static __global__ void cells_backward(recurrent
     const int t = cells.step;
     const int64_t place = place_at(p, t), units = p.units, count = p.samples * units;
     const recurrent_rows &states = GATES == 4 ? p.kept : p.y, &first = GATES == 4 ? p.c0 : p.h0;
-    await_kernels();
+    wait_and_launch_dependent_grids();
     for (int64_t i = grid_first(); i < count; i += grid_step()) {
         const int64_t n = i / units, j = i % units;
         cell_inputs<T, GATES> x = {};
@@ -75,7 +75,7 @@ template <typename T, int GATES> static __global__ void cells_backward(recurrent
 
 template <typename T> static __global__ void take_state(recurrent_rows from, T *to, int64_t units, int64_t count)
 {
-    await_kernels();
+    wait_and_launch_dependent_grids();
     for (int64_t i = grid_first(); i < count; i += grid_step())
         to[i] = from.data != nullptr ? *element<const T>(from, 0, i / units, i % units) : T(0);
 }

@@ -112,7 +112,7 @@ static __global__ void __launch_bounds__(RECURRENT_THREADS, 1) recurrent_forward
 {
     extern __shared__ __align__(16) unsigned char memory[];
     const int warp = static_cast<int>(threadIdx.x) / WARP;
-    if (CLUSTER) await_kernels(); /* a cooperative launch does not overlap the previous kernel */
+    if (CLUSTER) wait_and_launch_dependent_grids(); /* a cooperative launch does not overlap the previous kernel */
     const recurrent_block<T> b = block_of<T, CLUSTER>(p, memory);
     load_weight<T, GATES>(p, b);
     __syncthreads();

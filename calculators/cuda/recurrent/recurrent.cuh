@@ -167,7 +167,7 @@ template <bool CLUSTER> static __device__ __forceinline__ void await_group(const
         if (gridDim.x == 1)
             __syncthreads();
         else
-            await_cluster();
+            cluster_sync();
     } else {
         arrive_at_group(p, true);
     }
@@ -187,7 +187,7 @@ template <typename T> static __device__ __forceinline__ void write_to_all(T *pla
         if (first == 0) *place = number;
         return;
     }
-    for (int block = first; block < static_cast<int>(gridDim.x); block += step) write_other(place, block, number);
+    for (int block = first; block < static_cast<int>(gridDim.x); block += step) dsmem_store(place, block, number);
 }
 
 /* ---- launches ---- */

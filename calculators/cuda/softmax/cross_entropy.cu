@@ -17,7 +17,7 @@ template <int MOST, typename T>
 static __global__ void __launch_bounds__(ONE_BLOCK) cross_entropy_few(cross_entropy<T> e)
 {
     __shared__ row_sums sums[WARPS];
-    await_kernels();
+    wait_and_launch_dependent_grids();
     row_sums mine = {};
     double3 before = threadIdx.x == 0 ? metrics_before(e) : make_double3(0, 0, 0);
     for (int64_t n = threadIdx.x; n < e.rows; n += blockDim.x) {
@@ -39,7 +39,7 @@ static __global__ void __launch_bounds__(BLOCK_ROWS)
     cross_entropy_blocks(cross_entropy<T> e, row_sums *partials, unsigned *ticket)
 {
     __shared__ row_sums sums[BLOCK_ROWS / WARP];
-    await_kernels();
+    wait_and_launch_dependent_grids();
     int64_t n = static_cast<int64_t>(blockIdx.x) * BLOCK_ROWS + threadIdx.x;
     row_sums mine = {};
     if (n < e.rows) mine = row_of_thread<MOST>(e, n);
@@ -52,7 +52,7 @@ static __global__ void __launch_bounds__(BLOCK_ROWS)
         }
         partials[blockIdx.x] = mine;
     }
-    if (!take_ticket(ticket, static_cast<int>(gridDim.x)) || threadIdx.x >= WARP) return;
+    if (!is_last_block(ticket, static_cast<int>(gridDim.x)) || threadIdx.x >= WARP) return;
     mine = {};
     for (unsigned b = threadIdx.x; b < gridDim.x; b += WARP) {
         const row_sums other = {__ldcg(&partials[b].loss), __ldcg(&partials[b].weighted),

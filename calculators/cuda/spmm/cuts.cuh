@@ -39,8 +39,8 @@ static __device__ __forceinline__ unsigned tell_parts(const spmm_csr &s, stored_
 
 /* This group's share of a split row's parts; `room`: shared memory, 16 bytes per lane for each slot of a stage. */
 template <typename T, int G, bool ALIGNED>
-static __device__ __forceinline__ pack<T> add_parts(const spmm_csr &s, int64_t part, int count, uint32_t room,
-                                                    lane_columns mine)
+static __device__ __forceinline__ pack<T> reduce_splits(const spmm_csr &s, int64_t part, int count, uint32_t room,
+                                                        lane_columns mine)
 {
     enum { GROUPS = SPMM_WARP / G };
     const int group = static_cast<int>(threadIdx.x) % SPMM_WARP / G;
@@ -53,8 +53,8 @@ static __device__ __forceinline__ pack<T> add_parts(const spmm_csr &s, int64_t p
             const T *from = parts + static_cast<int64_t>(at) * mine.width;
             ask_for_pack<T, ALIGNED>(room + i * sizeof(pack<T>) * SPMM_WARP, from, at < count ? 0 : -1, mine.valid);
         }
-        close_copies();
-        await_copies<0>();
+        cp_async_commit();
+        cp_async_wait<0>();
 #pragma unroll
         for (int i = 0; i < SPMM_STAGE; i++) {
             pack<T> row;

@@ -83,7 +83,7 @@ static __device__ __forceinline__ void ask_for_pack(uint32_t to, const T *from, 
 }
 
 template <typename T, int G, bool ALIGNED>
-static __device__ __forceinline__ void ask_for_rows(uint32_t elements, uint32_t to, lane_columns mine)
+static __device__ __forceinline__ void load_rows_async(uint32_t elements, uint32_t to, lane_columns mine)
 {
     int32_t columns[SPMM_STAGE];
     read_shared(columns, elements);

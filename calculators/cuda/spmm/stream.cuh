@@ -136,7 +136,7 @@ static __device__ __forceinline__ void end_cuts(const spmm_csr &s, uint32_t room
         const int from = __ffs(static_cast<int>(last)) - 1;
         const int64_t part = __shfl_sync(0xffffffffu, cut.part, from);
         const int32_t count = __shfl_sync(0xffffffffu, cut.count, from), row = __shfl_sync(0xffffffffu, cut.row, from);
-        pack<T> sum = add_parts<T, G, ALIGNED>(s, part, count, room, mine);
+        pack<T> sum = reduce_splits<T, G, ALIGNED>(s, part, count, room, mine);
         join_groups<T, G>(sum);
         if (keep_joined<T, G>(joined, sum, row))
             finish_row<T, G, PLAIN, ALIGNED, ACTIVATE>(s, finished, joined.row, joined.target, mine);
@@ -161,10 +161,10 @@ static __global__ void __launch_bounds__(THREADS, SPMM_RESIDENT) run_stream(cons
                    places = kept_address(own + offsetof(memory, rows) + lane * 16);
     const auto stage_at = [](int k) { return (k & (ELEMENT_STAGES - 1)) * static_cast<uint32_t>(sizeof(stage)); };
     const auto rows_at = [&](int k) { return places + (k & (ROW_STAGES - 1)) * sizeof(stage_rows<T>); };
-    if (!s.ready) await_kernels();
+    if (!s.ready) wait_and_launch_dependent_grids();
     const stream_part part = part_of_warp(s.stream);
     if (part.count == 0) {
-        if (s.ready) await_kernels();
+        if (s.ready) wait_and_launch_dependent_grids();
         return;
     }
     lane_columns mine;
@@ -177,7 +177,7 @@ static __global__ void __launch_bounds__(THREADS, SPMM_RESIDENT) run_stream(cons
     element_source<T, G> next = elements_of<T, G>(s, part.begin);
     for (int k = 0; k < STAGES_EARLY; k++) {
         ask_for_elements<T, G>(next, pieces + stage_at(k), k < part.count);
-        close_copies();
+        cp_async_commit();
     }
     const spmm_head *heads = s.stream.heads + part.begin;
     const int64_t first = heads[0].slice + (part.skipped > 0 ? 1 : 0);
@@ -187,20 +187,20 @@ static __global__ void __launch_bounds__(THREADS, SPMM_RESIDENT) run_stream(cons
     joined_rows<T> joined = {{}, SPMM_NOTHING, 0};
     finished_rows<T> finished = {};
     stored_parts stored = {0, 0};
-    if (s.ready) await_kernels(); /* for x; elements were loaded meanwhile */
-    await_copies<STAGES_EARLY - 1>();
+    if (s.ready) wait_and_launch_dependent_grids(); /* for x; elements were loaded meanwhile */
+    cp_async_wait<STAGES_EARLY - 1>();
     for (int k = -STAGES_OPEN; k < part.count; k++) {
         const int rows_next = k + STAGES_OPEN, elements_next = rows_next + STAGES_EARLY;
         __syncwarp();
         ask_for_elements<T, G>(next, pieces + stage_at(elements_next), elements_next < part.count);
         if (rows_next < part.count)
-            ask_for_rows<T, G, ALIGNED>(columns + stage_at(rows_next), rows_at(rows_next), mine);
-        close_copies();
+            load_rows_async<T, G, ALIGNED>(columns + stage_at(rows_next), rows_at(rows_next), mine);
+        cp_async_commit();
         const unsigned shown = __shfl_sync(0xffffffffu, held, k), ends = k < 0 ? 0 : shown;
         const int ending = __popc(ends >> STREAM_MINE & STREAM_ENDS) * GROUPS;
         const stage_targets<GROUPS> targets = read_targets<GROUPS>(next_targets, ending);
         next_targets += ending;
-        await_copies<STAGES_OPEN>();
+        cp_async_wait<STAGES_OPEN>();
         __syncwarp();
         if (k < 0) continue;
         const uint32_t rows = rows_at(k);

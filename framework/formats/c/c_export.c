@@ -100,7 +100,7 @@ static sdlf_status choose_name(c_export *e)
     c_name made = c_identifier(name != NULL ? name : e->model->name);
     if (name != NULL && (name[0] == '\0' || strcmp(made.text, name) != 0))
         return sdlf_fail(SDLF_ERROR_ARGUMENT,
-                         "'%s' cannot be the name of a function: letters, digits and _ were expected, at most 59",
+                         "'%s' cannot be the name of a function: expected letters, digits and _, at most 59",
                          text_show(name).text);
     snprintf(e->result->name, sizeof e->result->name, "%.63s", made.text);
     return SDLF_OK;
@@ -121,8 +121,8 @@ static sdlf_status check_size(c_export *e)
     if (e->result->parameter_count <= most) return SDLF_OK;
     return sdlf_fail(
         SDLF_ERROR_UNSUPPORTED,
-        "model '%s' has %lld parameters, and %lld is the limit for a file of C, which compilers read slowly: "
-        "raise it (max_parameters; --max-parameters of sdlf export), or export it as ONNX",
+        "model '%s' has %lld parameters, and %lld is the limit for a C file, which compiles slowly: raise it "
+        "(max_parameters; --max-parameters of sdlf export), or export it as ONNX",
         e->model->name, (long long)e->result->parameter_count, (long long)most);
 }
 

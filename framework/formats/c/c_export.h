@@ -141,7 +141,7 @@ const char *c_scratch_name(sdlf_dtype dtype);
 /* Prints the statements of a step. */
 void c_print_operation(c_export *e, const c_step *step);
 /* True if this kind is supported; and if it is elementwise, so that its output may alias an input. */
-bool c_knows(sdlf_operation_kind kind);
+bool c_supports(sdlf_operation_kind kind);
 bool c_runs_in_place(sdlf_operation_kind kind);
 
 /* Printers of the families, by file. */

@@ -99,7 +99,7 @@ static bool gives_parameter(c_export *e, const sdlf_operation *operation)
 static bool takes(const layer_sink *base, const sdlf_operation *operation)
 {
     (void)base;
-    return c_knows(operation->kind);
+    return c_supports(operation->kind);
 }
 
 static sdlf_status emit(layer_sink *base, const sdlf_operation *operation)
@@ -108,7 +108,7 @@ static sdlf_status emit(layer_sink *base, const sdlf_operation *operation)
     c_export *e = sink->e;
     sdlf_status status = sdlf_operation_check(operation);
     if (status != SDLF_OK) return e->status = status;
-    if (!c_knows(operation->kind))
+    if (!c_supports(operation->kind))
         c_refuse(e, sink->layer, "networks as C have no operation '%s'", sdlf_operation_type(operation)->name);
     if (!c_ok(e) || gives_parameter(e, operation)) return e->status;
     if (e->step_count == e->step_capacity) {
@@ -190,7 +190,7 @@ static void lower_layer(c_export *e, int layer)
     for (int k = 0; k < at->output_count; k++)
         if (at->output_sparse[k])
             c_refuse(e, layer, "a sparse matrix is as large as its graph, and C's arrays are fixed");
-    if (at->layer.type->is_loss) c_refuse(e, layer, "losses are left out, but something reads this one");
+    if (at->layer.type->is_loss) c_refuse(e, layer, "losses are not exported, but something reads this one");
     if (!c_ok(e) || at->layer.type == &sdlf_input_layer_class) return;
     if (does_nothing(&at->layer) || e->state[layer].folded) {
         e->value[c_output_value((sdlf_node){layer, 0})].root = c_output_value(at->inputs[0]);

@@ -252,7 +252,7 @@ static const c_printer printers[SDLF_OPERATION_COUNT] = {
     [SDLF_LOG_SOFTMAX_FORWARD] = {.print = print_softmax},
 };
 
-bool c_knows(sdlf_operation_kind kind)
+bool c_supports(sdlf_operation_kind kind)
 {
     return printers[kind].print != NULL;
 }

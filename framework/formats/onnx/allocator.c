@@ -44,7 +44,7 @@ void *onnx_unpack(const ProtobufCMessageDescriptor *type, const wire_reader *aro
         sdlf_fail_context(read_budget_fail(arena->budget), "%s: byte %td: %s of %llu bytes", around->path,
                           span.bytes - around->file, type->short_name, (unsigned long long)span.size);
     else
-        wire_fail(around, span.bytes, "these %llu bytes are no %s, or memory is out", (unsigned long long)span.size,
+        wire_fail(around, span.bytes, "these %llu bytes are not a %s, or memory ran out", (unsigned long long)span.size,
                   type->short_name);
     return NULL;
 }

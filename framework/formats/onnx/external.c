@@ -59,7 +59,7 @@ static sdlf_status resolve(const char *folder, const char *location, char **path
 {
     *path = NULL;
     if (location[0] == '\0' || location[0] == '/' || climbs(location))
-        return sdlf_fail(SDLF_ERROR_FORMAT, "external data at '%s': a path inside the model's folder was expected",
+        return sdlf_fail(SDLF_ERROR_FORMAT, "external data at '%s': expected a path inside the model's folder",
                          location);
     size_t size = strlen(folder) + strlen(location) + 2;
     char *joined = malloc(size), *home = realpath(folder, NULL);
@@ -67,7 +67,7 @@ static sdlf_status resolve(const char *folder, const char *location, char **path
     if (joined == NULL) {
         status = sdlf_fail(SDLF_ERROR_MEMORY, "external data: out of memory");
     } else if (home == NULL) {
-        status = sdlf_fail(SDLF_ERROR_IO, "external data: the folder '%s' cannot be looked at", folder);
+        status = sdlf_fail(SDLF_ERROR_IO, "external data: the folder '%s' cannot be inspected", folder);
     } else {
         snprintf(joined, size, "%s/%s", folder, location);
         *path = realpath(joined, NULL);

@@ -255,7 +255,7 @@ static sdlf_status read_bytes(onnx_file *file, const uint8_t *bytes, uint64_t si
 {
     if (size == 0) return sdlf_fail(SDLF_ERROR_FORMAT, "%s: the file is empty", file->path);
     if (!(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__))
-        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "ONNX files are read on little-endian machines alone");
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "ONNX files are read only on little-endian machines");
     wire_reader reader = {
         .path = file->path, .file = bytes, .at = bytes, .end = bytes + size, .message = "ModelProto", .map = map};
     sdlf_status status = read_model(file, reader);

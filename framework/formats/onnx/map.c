@@ -38,10 +38,10 @@ sdlf_status onnx_map_open(onnx_map *map, const char *path)
         return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", path);
     }
     if (fstat(map->descriptor, &about) != 0)
-        status = sdlf_fail(SDLF_ERROR_IO, "cannot look at '%s': %s", path, strerror(errno));
+        status = sdlf_fail(SDLF_ERROR_IO, "cannot inspect '%s': %s", path, strerror(errno));
     else if (!S_ISREG(about.st_mode))
         status = sdlf_fail(SDLF_ERROR_IO, "cannot read '%s': it is %s", path,
-                           S_ISDIR(about.st_mode) ? "a folder" : "no regular file");
+                           S_ISDIR(about.st_mode) ? "a folder" : "not a regular file");
     else if (about.st_size > 0)
         status = reserve(map, path, (uint64_t)about.st_size);
     if (status == SDLF_OK) map->stamp = file_stamp_take(&about);

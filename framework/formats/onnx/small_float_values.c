@@ -105,17 +105,18 @@ static onnx_flow power_below(onnx_context *c, onnx_flow x, int from, int to, int
 static onnx_flow round_power(onnx_context *c, onnx_flow x, onnx_rounding rounding)
 {
     onnx_flow low = power_below(c, x, -126, 127, 0);
-    low = onnx_choose(c, onnx_two(c, "greater", low, x), onnx_with_number(c, "mul", low, 0.5), low);
+    low = onnx_choose(c, onnx_elementwise(c, "greater", low, x), onnx_with_number(c, "mul", low, 0.5), low);
     onnx_flow next = onnx_with_number(c, "mul", low, 2);
-    low = onnx_choose(c, onnx_two(c, "less_equal", next, x), next, low);
+    low = onnx_choose(c, onnx_elementwise(c, "less_equal", next, x), next, low);
     next = onnx_with_number(c, "mul", low, 2);
     onnx_flow y = low;
-    if (rounding.mode == ONNX_UP) y = onnx_choose(c, onnx_two(c, "greater", x, low), next, low);
+    if (rounding.mode == ONNX_UP) y = onnx_choose(c, onnx_elementwise(c, "greater", x, low), next, low);
     if (rounding.mode == ONNX_NEAREST)
-        y = onnx_choose(c, onnx_two(c, "less_equal", onnx_with_number(c, "mul", low, 1.5), x), next, low);
+        y = onnx_choose(c, onnx_elementwise(c, "less_equal", onnx_with_number(c, "mul", low, 1.5), x), next, low);
     onnx_flow most = onnx_number(c, SDLF_FLOAT32, 0x1p127), none = onnx_number(c, SDLF_FLOAT32, (double)NAN);
-    y = onnx_choose(c, onnx_two(c, "greater", x, most), rounding.overflows ? none : most, y);
-    onnx_flow fits = onnx_two(c, "greater_equal", x, onnx_number(c, SDLF_FLOAT32, 0)); /* neither negative nor NaN */
+    y = onnx_choose(c, onnx_elementwise(c, "greater", x, most), rounding.overflows ? none : most, y);
+    onnx_flow fits =
+        onnx_elementwise(c, "greater_equal", x, onnx_number(c, SDLF_FLOAT32, 0)); /* neither negative nor NaN */
     return onnx_choose(c, fits, y, none);
 }
 
@@ -126,15 +127,18 @@ onnx_flow onnx_small_float_round(onnx_context *c, onnx_flow x, onnx_type type, o
     if (type == ONNX_FLOAT8E8M0) return round_power(c, x, rounding);
     int exponent = ilogbf(f->max);
     onnx_flow step = power_below(c, x, 1 - f->bias, exponent, f->mantissa); /* if one power off, x is near a value */
-    onnx_flow y = onnx_two(c, "mul", onnx_function(c, SDLF_UNARY_ROUND, onnx_two(c, "div", x, step)), step);
+    onnx_flow y =
+        onnx_elementwise(c, "mul", onnx_function(c, SDLF_UNARY_ROUND, onnx_elementwise(c, "div", x, step)), step);
     if (type == ONNX_FLOAT4E2M1) { /* NaN is 0 */
-        onnx_flow number = onnx_two(c, "equal", y, y);
+        onnx_flow number = onnx_elementwise(c, "equal", y, y);
         y = onnx_choose(c, number, y, onnx_number(c, SDLF_FLOAT32, 0));
     }
     if (!rounding.overflows || type == ONNX_FLOAT4E2M1)
         return onnx_layer(c, "clip", &(sdlf_clip_options){.low = -f->max, .high = f->max}, &y, 1);
     double over = f->over == 0x7c ? (double)INFINITY : (double)NAN;
     onnx_flow low = onnx_number(c, SDLF_FLOAT32, -over), high = onnx_number(c, SDLF_FLOAT32, over);
-    onnx_flow inside = onnx_choose(c, onnx_two(c, "less", y, onnx_number(c, SDLF_FLOAT32, (double)-f->max)), low, y);
-    return onnx_choose(c, onnx_two(c, "greater", y, onnx_number(c, SDLF_FLOAT32, (double)f->max)), high, inside);
+    onnx_flow inside =
+        onnx_choose(c, onnx_elementwise(c, "less", y, onnx_number(c, SDLF_FLOAT32, (double)-f->max)), low, y);
+    return onnx_choose(c, onnx_elementwise(c, "greater", y, onnx_number(c, SDLF_FLOAT32, (double)f->max)), high,
+                       inside);
 }

@@ -80,7 +80,7 @@ typedef struct sdlf_kernel_slot {
     /* Returns whether channels last is faster for this operation, so that plans should use it. In training, they do
      * where such operations have three quarters of the calculator's FLOPs. Called with row-major operands;
      * operation->prepared is present, without memory, if weights will be prepacked. Optional; NULL: false. */
-    bool (*likes_channels_last)(const sdlf_calculator *calculator, const sdlf_operation *operation);
+    bool (*prefers_channels_last)(const sdlf_calculator *calculator, const sdlf_operation *operation);
     /* `run` supports operands in a storage type (16 bits, or float32 channels last with its weights), where the kind's
      * contract allows it. `supports` says which. False: none. */
     bool storage;
@@ -249,10 +249,10 @@ static inline sdlf_status sdlf_register_calculator(const sdlf_calculator_class *
 }
 
 /* The default class: the fastest one that computes in host memory. */
-const sdlf_calculator_class *sdlf_calculator_class_usual(void);
+const sdlf_calculator_class *sdlf_calculator_class_default(void);
 
 /* Names of calculators that this build lacks, each with the reason; NULL past the end. */
-const char *sdlf_calculator_left_out(int index, const char **reason);
+const char *sdlf_calculator_unavailable(int index, const char **reason);
 
 /* The slot of an operation, that of its kind or of its fusion; `run` may be NULL. NULL if the operation's kind is
  * invalid. sdlf_fused_slot_in returns the entry for a fusion in a list, or NULL. */
@@ -263,7 +263,7 @@ const sdlf_fused_slot *sdlf_fused_slot_in(const sdlf_fused_slot *list, const sdl
 bool sdlf_calculator_supports(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t sdlf_calculator_workspace(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t sdlf_calculator_prepared(const sdlf_calculator *calculator, const sdlf_operation *operation);
-bool sdlf_calculator_likes_channels_last(const sdlf_calculator *calculator, const sdlf_operation *operation);
+bool sdlf_calculator_prefers_channels_last(const sdlf_calculator *calculator, const sdlf_operation *operation);
 sdlf_dtype sdlf_calculator_storage(const sdlf_calculator *calculator, const sdlf_operation *operation, bool training);
 
 /* Check and compute one operation outside a plan. Allocates a temporary workspace if the kernel needs one. */

@@ -60,7 +60,7 @@ sdlf_status sdlf_model_open(sdlf_model **model, const char *path);
 /* The same for a model that will not be trained: optimizer states, which may be most of the file, are not read. */
 sdlf_status sdlf_model_open_to_run(sdlf_model **model, const char *path);
 
-/* The same for a single plan that takes the parameters (take_parameters in plan.h). They stay in the file, which the
+/* The same for a single plan that takes the parameters (consume_parameters in plan.h). They stay in the file, which the
  * model keeps open until then or until it is freed. Their names, types and shapes are checked now; the values are read
  * when the plan is created, under the conditions described at sdlf_onnx_options.leave_weights (below). */
 sdlf_status sdlf_model_open_to_take(sdlf_model **model, const char *path);
@@ -139,7 +139,7 @@ typedef struct sdlf_onnx_options {
     int dimension_count;
     const sdlf_onnx_known *known;
     int known_count;
-    /* Leave the weights in the file, which stays open, until a plan takes them (take_parameters in plan.h). Each is
+    /* Leave the weights in the file, which stays open, until a plan takes them (consume_parameters in plan.h). Each is
      * read directly to its destination, in pieces if that is a device. If the file has been modified by then, creating
      * the plan fails with SDLF_ERROR_IO; replacing or removing it does no harm. Until then the model can be used only
      * by that plan: its parameters have no values, and sdlf_model_status returns SDLF_ERROR_ARGUMENT. */

@@ -152,7 +152,7 @@ sdlf_status sdlf_emit(sdlf_layer_context *context, const sdlf_operation *operati
 
 /* True if the plan fuses operations and the layer's calculator supports this one (in training, the calculators of both
  * passes). If false, a layer may append an equivalent sequence of operations instead. */
-bool sdlf_layer_takes(const sdlf_layer_context *context, const sdlf_operation *operation);
+bool sdlf_layer_supports(const sdlf_layer_context *context, const sdlf_operation *operation);
 
 /* A temporary tensor that exists only during this pass of this layer. */
 sdlf_tensor sdlf_scratch(sdlf_layer_context *context, sdlf_dtype dtype, sdlf_shape shape);

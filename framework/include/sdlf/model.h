@@ -158,7 +158,7 @@ typedef struct sdlf_parameter {
     char *name; /* "conv2d.weight" */
     sdlf_parameter_spec spec;
     int layer;            /* the layer it belongs to */
-    sdlf_tensor value;    /* float32; absent (data is NULL) once a plan has taken it: take_parameters in plan.h */
+    sdlf_tensor value;    /* float32; absent (data is NULL) once a plan has taken it: consume_parameters in plan.h */
     sdlf_tensor state[3]; /* optimizer state, float32, shaped like the value; absent until training needs it */
 } sdlf_parameter;
 

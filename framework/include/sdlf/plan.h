@@ -150,7 +150,7 @@ typedef struct sdlf_plan_options {
      * sdlf_model_status, and with it other plans, saving and exporting, return SDLF_ERROR_ARGUMENT. If creating the
      * plan fails, this holds only if values of a model that had been built are lost by then; otherwise the model is
      * unchanged. */
-    bool take_parameters;
+    bool consume_parameters;
     /* The convolution algorithm, instead of the calculators' choice. "direct": every convolution that this algorithm
      * supports uses it; the calculator of the forward pass must have it. "cuda:direct": the same for that calculator
      * only. Does not apply to fused convolutions. */

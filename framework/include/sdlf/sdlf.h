@@ -23,10 +23,10 @@
 #include <sdlf/model.h>
 #include <sdlf/optimizer.h>
 #include <sdlf/plan.h>
+#include <sdlf/plan_cache.h>
 #include <sdlf/plan_info.h>
 #include <sdlf/quantize.h>
 #include <sdlf/random.h>
-#include <sdlf/sized_plans.h>
 #include <sdlf/stateful.h>
 #include <sdlf/suggest.h>
 #include <sdlf/trainer.h>

@@ -45,7 +45,7 @@ static sdlf_status check_data(const sdlf_plan *plan, const char *name, const sdl
     sdlf_shape expected = input->shape;
     expected.dim[0] = data->shape.rank > 0 ? data->shape.dim[0] : 0;
     if (!sdlf_shape_equal(expected, data->shape))
-        return sdlf_fail(SDLF_ERROR_SHAPE, "feed: input '%s' takes batches of shape %s, the data have shape %s", name,
+        return sdlf_fail(SDLF_ERROR_SHAPE, "feed: input '%s' expects batches of shape %s, the data have shape %s", name,
                          sdlf_shape_print(input->shape).text, sdlf_shape_print(data->shape).text);
     bool fits = integers ? data->dtype == SDLF_INT32 && input->dtype == SDLF_INT32
                          : data->dtype == SDLF_UINT8 || data->dtype == input->dtype || are_converted(plan, data, input);

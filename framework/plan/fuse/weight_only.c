@@ -104,7 +104,7 @@ sdlf_status plan_fuse_weight_only(sdlf_plan *plan)
 {
     sdlf_status status = SDLF_OK;
     const sdlf_plan_options *options = &plan->options;
-    if (options->mode != SDLF_INFER || options->dtype != SDLF_FLOAT32 || !options->take_parameters) return SDLF_OK;
+    if (options->mode != SDLF_INFER || options->dtype != SDLF_FLOAT32 || !options->consume_parameters) return SDLF_OK;
     for (int i = 0; i < plan->step_count && status == SDLF_OK; i++) {
         plan_weight_only w;
         bool found = is_candidate(plan, &plan->steps[i], &w);

@@ -49,7 +49,7 @@ static bool takes_nhwc(const layout_pass *p, const plan_step *step)
     unsigned operands = nhwc_operands(p, op);
     bool stored = p->storage != SDLF_NONE, wanted = stored && layout_stores(p->votes, step->calculator, p->storage);
     if (stored && !wanted) return false;
-    if (!stored) wanted = slot->likes_channels_last && layout_uses_nhwc_everywhere(p->votes, step->calculator);
+    if (!stored) wanted = slot->prefers_channels_last && layout_uses_nhwc_everywhere(p->votes, step->calculator);
     if (!wanted && layout_uses_nhwc(p->votes, step->calculator)) wanted = layout_is_preferred(p->plan, step);
     if (operands == 0 || !slot->channels_last || !outputs_can_be_made(p, op, operands)) return false;
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {

@@ -47,7 +47,7 @@ bool layout_is_preferred(const sdlf_plan *plan, const plan_step *step)
     bool constant = sdlf_tensor_present(weights) && plan->buffers[weights->buffer].constant;
     if (plan->options.mode == SDLF_INFER && constant && sdlf_calculator_slot(step->calculator, &asked)->prepare != NULL)
         asked.prepared = sdlf_tensor_view(SDLF_UINT8, sdlf_shape(1), NULL);
-    return sdlf_calculator_likes_channels_last(step->calculator, &asked);
+    return sdlf_calculator_prefers_channels_last(step->calculator, &asked);
 }
 
 /* True if a single operation repays the conversion of its input and output: in host memory, where a conversion is a copy
@@ -68,7 +68,7 @@ static void count_step(const sdlf_plan *plan, layout_votes *votes, const plan_st
     bool likes = layout_is_preferred(plan, step);
     votes->preferring += likes;
     votes->repaying |= likes && repays_conversions(step);
-    if (!slot->channels_last || !slot->likes_channels_last || !sdlf_calculator_supports(step->calculator, &nhwc))
+    if (!slot->channels_last || !slot->prefers_channels_last || !sdlf_calculator_supports(step->calculator, &nhwc))
         return;
     votes->flops_asked += (double)step->cost.flops;
     if (likes) votes->flops_preferring += (double)step->cost.flops;
@@ -80,7 +80,7 @@ static void count_trained(const sdlf_plan *plan, layout_votes *votes, const plan
 {
     (void)plan;
     sdlf_operation nhwc = sdlf_operation_channels_last(&step->operation);
-    bool likes = sdlf_calculator_likes_channels_last(step->calculator, &step->operation) &&
+    bool likes = sdlf_calculator_prefers_channels_last(step->calculator, &step->operation) &&
                  sdlf_calculator_supports(step->calculator, &nhwc);
     votes->flops_asked += (double)step->cost.flops;
     votes->preferring += likes;

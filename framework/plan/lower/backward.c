@@ -72,7 +72,7 @@ static sdlf_status run_layer_backward(sdlf_plan *plan, int index, sdlf_tensor *i
         return SDLF_OK;
     }
     if (node->layer->type->backward == NULL)
-        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "the layer has no backward pass, and a gradient must pass through it");
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "the layer has no backward pass, but a gradient must pass through it");
     plan_sink sink = plan_make_sink(plan, index, SDLF_PHASE_BACKWARD, node->backward);
     plan_operands operands = {0};
     sdlf_layer_context context = plan_make_context(plan, index, &sink, &operands);

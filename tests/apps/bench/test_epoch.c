@@ -92,9 +92,9 @@ static void too_few_classes(void)
     const char *benches[] = {"epoch", "placement"};
     for (int i = 0; i < 2; i++) {
         CHECK_SAYS(SDLF(1, "bench", benches[i], "--net", five, "--data", "digits:200", "--device-calculator", "cpu"),
-                   "network 'five' tells fewer classes apart, 5, than the 10 of digits");
+                   "network 'five' has fewer classes, 5, than the 10 of digits");
         CHECK_SAYS(SDLF(1, "bench", benches[i], "--net", seven, "--data", "digits:200", "--device-calculator", "cpu"),
-                   "network 'seven' tells fewer classes apart, 7, than the 10 of digits");
+                   "network 'seven' has fewer classes, 7, than the 10 of digits");
     }
 }
 

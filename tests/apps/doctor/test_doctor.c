@@ -53,7 +53,7 @@ static void doctor_says_what_is_wrong(void)
     const program *p = SDLF(1, "doctor", path);
     CHECK_SAYS(p, "cannot be run:");
     CHECK_SAYS(p, "(Ralu): SDLF has no operator Ralu");
-    CHECK_SAYS(p, "nodes behind these could not be looked at");
+    CHECK_SAYS(p, "nodes that depend on these could not be checked");
     test_write_file(path, bytes, size / 2);
     p = SDLF(1, "doctor", path);
     CHECK_SAYS(p, "broken.onnx: byte ");

@@ -120,7 +120,7 @@ static void draws_networks(void)
         p = SDLF(0, "info", "--weights", fixture("small_cnn/model.onnx"), "--graph", path);
         CHECK_TEXT(p->out, "");
     }
-    CHECK_SAYS(SDLF(2, "info", "--graph", path), "--graph is about a plan, and needs --net or --weights");
+    CHECK_SAYS(SDLF(2, "info", "--graph", path), "--graph needs --net or --weights");
     CHECK_SAYS(SDLF(2, "info", "--net", "mlp", "--graph", path, "--json-network"), "contradict each other");
     CHECK_SAYS(SDLF(1, "info", "--net", "mlp", "--graph", test_path("none/a.svg")), "none/a.svg");
 }

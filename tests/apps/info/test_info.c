@@ -248,7 +248,7 @@ static void open_sizes_are_given(void)
         CHECK_SAYS(SDLF(2, w[0], "--dim", "H=7", w[1], w[2], w[3], w[4], w[5]), "'W', is open");
     }
     CHECK_SAYS(SDLF(0, "info", "--weights", net, "--dim", "H=7", "--dim", "W=5"), "64x2x7x5");
-    CHECK_SAYS(SDLF(2, "info", "--net", "lenet5", "--dim", "H=7"), "'lenet5' leaves no dimension open but the batch");
+    CHECK_SAYS(SDLF(2, "info", "--net", "lenet5", "--dim", "H=7"), "'lenet5' leaves only the batch open");
 }
 
 int main(void)

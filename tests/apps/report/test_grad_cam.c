@@ -46,7 +46,7 @@ static void grad_cam_is_what_its_formula_says(void)
     grad_cam_release(&cam);
     CHECK_FAILS(grad_cam_open(&cam, net, calculator, "none"), SDLF_ERROR_ARGUMENT, "no layer 'none'");
     grad_cam_release(&cam);
-    CHECK_FAILS(grad_cam_open(&cam, net, calculator, "f"), SDLF_ERROR_SHAPE, "(C,H,W) larger than 1x1 was expected");
+    CHECK_FAILS(grad_cam_open(&cam, net, calculator, "f"), SDLF_ERROR_SHAPE, "expected (C,H,W) larger than 1x1");
     grad_cam_release(&cam);
     sdlf_model_free(net);
     sdlf_calculator_close(calculator);

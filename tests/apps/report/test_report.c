@@ -131,14 +131,14 @@ static void takes_a_folder(void)
     CHECK(first && second && first < second);
     snprintf(path, sizeof path, "%s/other.safetensors", folder);
     CHECK(link(weights, path) == 0);
-    CHECK_SAYS(SDLF(2, "report", folder, "-o", "-"), "a report is of one model");
+    CHECK_SAYS(SDLF(2, "report", folder, "-o", "-"), "a report covers one model");
 }
 
 static void says_what_is_wrong(void)
 {
-    CHECK_SAYS(SDLF(2, "report", weights, weights, "-o", "-"), "a report is of one model");
+    CHECK_SAYS(SDLF(2, "report", weights, weights, "-o", "-"), "a report covers one model");
     CHECK_SAYS(SDLF(2, "report", log_path, "--data", "digits", "-o", "-"),
-               "--data digits is for judging a model, and none is given");
+               "--data digits is for evaluating a model, but none is given");
     CHECK_SAYS(SDLF(1, "report", log_path, "-o", test_path("none/report.html")), "none/report.html");
     CHECK_SAYS(SDLF(1, "report", weights, "--data", "folder:/nowhere", "-o", "-"), "/nowhere");
 }

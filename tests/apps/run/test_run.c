@@ -61,7 +61,7 @@ static void steps_go_on_from_one_another(void)
     CHECK_SAYS(SDLF(2, "run", model, "--input", input, "--state", "p.*=present.*"), "inputs of the model that fit");
     CHECK_SAYS(SDLF(2, "run", model, "--state", "past_key_values.*=present.*"), "input 'input_ids' has no file");
     CHECK_SAYS(SDLF(1, "run", model, "--input", input, "--state", "past_key_values.*=present.*", "--steps", "5"),
-               "of 5 steps is cut along axis 1");
+               "of 5 steps is split on axis 1");
     CHECK_SAYS(SDLF(1, "run", model, "--input", input, "--state", "past_key_values.*=present.*", "--steps", "12",
                     "--capacity", "4"),
                "4 positions of 4");
@@ -130,7 +130,7 @@ static void run_takes_pictures(void)
     test_write_file(labels, "zero\none\ntwo\n", 13);
     p = SDLF(0, "run", fixture("small_cnn/model.onnx"), "--input", path, "--labels", labels, "--mean", "0", "--std",
              "1");
-    CHECK_SAYS(p, "labels.txt: names: 3, classes: 10; they may be another model's");
+    CHECK_SAYS(p, "labels.txt: 3 names for 10 classes; they may belong to another model");
     CHECK_SAYS(p, "%"); /* classes are asked for by naming them */
     CHECK_SAYS(SDLF(2, "run", fixture("small_cnn/model.onnx"), "--input", path),
                "model.onnx: the file does not say how its pictures are preprocessed: expected --preprocess");
@@ -156,7 +156,7 @@ static void outputs_are_arrays_in_files_of_their_own(void)
     CHECK_SAYS(SDLF(2, "run", model, "--input", x, "--input", w, "--output", same, "--output", same),
                "same.npy: two outputs cannot be one file");
     CHECK_SAYS(SDLF(2, "run", model, "--input", x, "--input", w, "--output", tensor),
-               "y.pb: outputs are written as arrays");
+               "y.pb: outputs are written as NumPy arrays");
     CHECK(access(same, F_OK) != 0 && access(tensor, F_OK) != 0);
 }
 
@@ -178,7 +178,7 @@ static void open_sizes_are_the_arrays(void)
     snprintf(m, sizeof m, "m=%s", fixture("open/input_1.pb"));
     CHECK_SAYS(SDLF(0, "run", model, "--input", x, "--input", m), "y  float32 2x2x7x5");
     CHECK_SAYS(SDLF(1, "run", model, "--input", x, "--input", m, "--dim", "W=4"),
-               "input 'x' is 2x1x7x4, and the file has");
+               "input 'x' is 2x1x7x4, but the file has");
     CHECK_SAYS(SDLF(2, "run", model, "--input", m), "input 'x': dimension 3, 'W', is open");
     CHECK_SAYS(SDLF(2, "run", model, "--input", m, "--dim", "W=5"), "input 'x', 2x1x7x5, is missing");
     float values[32] = {0};
@@ -205,7 +205,7 @@ static void arrays_go_in_as_they_are(void)
     CHECK_OK(sdlf_tensor_write_file(&tensor, test_path("zero.npy")));
     SDLF(0, "train", "--net", "lenet5", "--data", "digits:100", "--epochs", "1", "--no-test", "--out", weights);
     const program *p = SDLF(0, "run", weights, "--input", test_path("zero.npy"));
-    CHECK(strstr(p->err, "zero.npy goes in as it is: ") != NULL && strstr(p->err, "normalised, as (x - ") != NULL);
+    CHECK(strstr(p->err, "zero.npy is used unchanged: ") != NULL && strstr(p->err, "normalised, as (x - ") != NULL);
     p = SDLF(0, "run", fixture("small_cnn/model.onnx"), "--input", fixture("small_cnn/input_0.pb"));
     CHECK(strstr(p->err, "as it is") == NULL);
 }
@@ -214,7 +214,7 @@ static void run_says_what_is_wrong(void)
 {
     CHECK_SAYS(SDLF(2, "run", fixture("small_cnn/model.onnx")), "input 'image', 1x1x12x12, is missing");
     CHECK_SAYS(SDLF(1, "run", fixture("small_cnn/model.onnx"), "--input", fixture("external/input_0.pb")),
-               "input 'image' is 1x1x12x12, and the file has 1x8");
+               "input 'image' is 1x1x12x12, but the file has 1x8");
     CHECK_SAYS(SDLF(1, "run", fixture("small_cnn/model.onnx"), "--input", "nobody=x.npy"), "x.npy");
     CHECK_SAYS(SDLF(2, "run", fixture("small_cnn/model.onnx"), "--mean", "1,2"), "--mean 1,2");
     CHECK_SAYS(SDLF(2, "run", fixture("small_cnn/model.onnx"), "--mean", "0,nan,0"),

@@ -149,7 +149,7 @@ static void says_what_is_wrong(void)
     CHECK(getsockname(taken, (struct sockaddr *)&here, &size) == 0);
     char number[16];
     snprintf(number, sizeof number, "%d", ntohs(here.sin_port));
-    CHECK_SAYS(SDLF(1, "serve", "--weights", weights, "--port", number), "cannot be listened on");
+    CHECK_SAYS(SDLF(1, "serve", "--weights", weights, "--port", number), "cannot listen on");
     close(taken);
     CHECK_SAYS(SDLF(2, "serve"), "--weights FILE is missing");
     CHECK_SAYS(SDLF(1, "serve", "--weights", test_path("none.safetensors")), "none.safetensors");

@@ -82,12 +82,12 @@ static void says_what_is_wrong(void)
 {
     CHECK_SAYS(SDLF(2, "sweep"), "--try NAME=VALUES is missing");
     CHECK_SAYS(SDLF(2, "sweep", "--try", "batch"), "--try batch: expected NAME=VALUE,VALUE");
-    CHECK_SAYS(SDLF(2, "sweep", "--try", "batch=1..4"), "a range is drawn from, and needs --random N");
+    CHECK_SAYS(SDLF(2, "sweep", "--try", "batch=1..4"), "a range needs --random N");
     CHECK_SAYS(SDLF(2, "sweep", "--try", "batch=4..1", "--random", "2"), "LOW below HIGH");
     CHECK_SAYS(SDLF(2, "sweep", "--try", "momentum=log:0..1", "--random", "2"), "above 0");
     CHECK_SAYS(SDLF(2, "sweep", "--folder", test_path("wrong"), "--try", "bathc=3"), "unknown option '--bathc'");
     CHECK_SAYS(SDLF(2, "sweep", "--try", "batch=3", "--net", "mlp"),
-               "unknown option '--net'; options of 'sdlf train' stand behind '--'");
+               "unknown option '--net'; options of 'sdlf train' go after '--'");
     /* a value that no later run would take is found before the first one trains, and by --list */
     const program *p = SDLF(2, "sweep", "--folder", test_path("wrong"), "--try", "optimizer=sgd,adma", BASE);
     CHECK_SAYS(p, "--optimizer adma: expected");

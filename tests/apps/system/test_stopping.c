@@ -114,7 +114,7 @@ static void places(void)
 {
     const program *p =
         STOPPED("batch  16, ", "bench", "placement", "--net", "lenet5", "--device-calculator", "reference");
-    CHECK_SAYS(p, "rows that it came before have no time");
+    CHECK_SAYS(p, "rows not reached have no time");
     p = STOPPED("net  ", "bench", "placement", "--net", "lenet5", "--batch", "256", "--host-calculator", "reference",
                 "--device-calculator", "reference", "--threads", "1");
     CHECK_SAYS(p, "no row was timed");

@@ -159,7 +159,7 @@ static void says_what_is_wrong(void)
                "--gradient-histograms are written for TensorBoard, and need --tensorboard DIR");
     const char *file = test_path("file");
     test_write_file(file, "x", 1);
-    CHECK_SAYS(SDLF(1, "train", "--no-save", "--tensorboard", file), "expected a folder, or a place for one");
+    CHECK_SAYS(SDLF(1, "train", "--no-save", "--tensorboard", file), "expected a folder, or a path to create one");
 }
 
 int main(void)

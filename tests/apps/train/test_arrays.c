@@ -127,7 +127,7 @@ static void integers_go_into_float_inputs(void)
     int64_t large[] = {1, 2, 16777217}, even[] = {1, 2, 9}, huge[] = {1, 2, INT64_MAX};
     write_array(samples_path, "x.npy", SDLF_INT64, sdlf_shape(1, 3), large);
     CHECK_SAYS(SDLF(1, "run", weights_path, "--input", samples_path),
-               "input 'tokens' is of float32, and the file's elements are of int64, which are not all numbers of that "
+               "input 'tokens' is of float32, but the file's elements are of int64, which are not all numbers of that "
                "type");
     write_array(samples_path, "x.npy", SDLF_INT64, sdlf_shape(1, 3), huge);
     CHECK_SAYS(SDLF(1, "run", weights_path, "--input", samples_path), "not all numbers of that type");
@@ -156,10 +156,10 @@ static void shapes_are_those_of_the_network(void)
     CHECK_SAYS(p, "\ntest   100.00%");
     CHECK_SAYS(SDLF(0, "eval", "--weights", weights_path, "--calculator", "reference"), "40 test, held out  12x4\n");
     SDLF(0, TRAIN(sequence, "--epochs", "1", "--normalize", "none", "--no-save"));
-    CHECK_SAYS(SDLF(2, TRAIN(sequence, "--augment-flip", "--no-save")), "--augment-flip changes pictures, and");
+    CHECK_SAYS(SDLF(2, TRAIN(sequence, "--augment-flip", "--no-save")), "--augment-flip changes pictures, but");
     CHECK_SAYS(SDLF(1, TRAIN(channels, "--no-save")), "takes samples of 12x2x2, but those of npy");
     CHECK_SAYS(SDLF(2, "train", "--net", "mlp", "--data", set, "--size", "8", "--no-save"),
-               "--size 8: pictures of folders are scaled, and samples of npy");
+               "--size 8 scales pictures of folders, but samples of npy");
     write_array(samples_path, "x.npy", SDLF_FLOAT32, sdlf_shape(COUNT, 12, 2, 2), x);
     CHECK_SAYS(SDLF(0, TRAIN(channels, "--epochs", "10", "--no-save")), "40 test, held out  12x2x2\n");
 }

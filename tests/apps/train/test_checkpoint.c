@@ -57,7 +57,7 @@ static void a_full_disk_may_pass(void)
     CHECK_EQUAL(p.code, 0);
     CHECK_SAYS(&p, "warning: cannot write");
     CHECK(count_in(log, "\"event\":\"unsaved\"") >= 1);
-    CHECK_SAYS(SDLF(2, "train", "--resume", out, "--epochs", "4"), "has had its 4 epochs");
+    CHECK_SAYS(SDLF(2, "train", "--resume", out, "--epochs", "4"), "has done its 4 epochs");
 }
 
 /* The file of an earlier epoch is told of, and is whole. */

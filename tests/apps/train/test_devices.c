@@ -73,19 +73,19 @@ static void refusals(void)
     static const struct {
         const char *words, *says;
     } wrong[] = {
-        {"train --devices 0,1", "--devices 0,1: expected device 0, all that the cpu calculator has here, found 1"},
-        {"train --devices 0,x", "--devices 0,x: expected numbers with commas between, like 0,1, found 'x'"},
-        {"train --devices ,0", "expected numbers with commas between, like 0,1, found ',0'"},
-        {"train --devices 0,", "expected numbers with commas between, like 0,1, found ''"},
+        {"train --devices 0,1", "--devices 0,1: expected device 0, the only one the cpu calculator has here, found 1"},
+        {"train --devices 0,x", "--devices 0,x: expected numbers separated by commas, like 0,1, found 'x'"},
+        {"train --devices ,0", "expected numbers separated by commas, like 0,1, found ',0'"},
+        {"train --devices 0,", "expected numbers separated by commas, like 0,1, found ''"},
         {"train --devices 0,0 --device 0", "--devices 0,0 and --device contradict each other"},
         {"train --devices 0,0 --communicator mpi", "--devices 0,0 and --communicator contradict each other"},
         {"train --devices 0,0 --communicator-timeout 3", "--communicator-timeout contradict each other"},
-        {"train --communicator threads", "--communicator threads is what --devices takes by itself"},
-        {"train --devices 0 --shard-states", "--shard-states is about ranks, and needs --devices LIST"},
+        {"train --communicator threads", "--communicator threads is chosen by --devices"},
+        {"train --devices 0 --shard-states", "--shard-states needs --devices LIST"},
         {"train --devices 0,0,0 --data digits:60 --batch 2 --no-save", "3 ranks need a batch of at least 3 samples"},
         {"bench scaling --devices 0", "--devices 0: expected two devices at least"},
-        {"eval --devices 0,1 --weights none", "--devices 0,1: expected device 0, all that"},
-        {"run --devices 0,1 none", "--devices 0,1: expected device 0, all that"},
+        {"eval --devices 0,1 --weights none", "--devices 0,1: expected device 0, the only one"},
+        {"run --devices 0,1 none", "--devices 0,1: expected device 0, the only one"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         CHECK(shell("%s %s", program_path, wrong[i].words) != 0);
@@ -94,7 +94,7 @@ static void refusals(void)
         CHECK(error != NULL && strstr(error + 1, ": error: ") == NULL);
     }
     CHECK(shell("OMPI_COMM_WORLD_SIZE=2 %s train --devices 0,0", program_path) != 0);
-    SAYS("--devices 0,0 is for one process, and mpirun has started 2: leave mpirun out");
+    SAYS("--devices 0,0 is for one process, but mpirun has started 2: run without mpirun");
 }
 
 /* A rank that fails names itself and ends all; what was saved stays whole. */

@@ -155,7 +155,7 @@ static void classes_must_be_the_networks(void)
 static void mistakes_are_told(void)
 {
     make_pictures();
-    CHECK_SAYS(SDLF(1, TRAINS, "--net", "mlp", "--no-save"), "pictures of several sizes need one");
+    CHECK_SAYS(SDLF(1, TRAINS, "--net", "mlp", "--no-save"), "pictures of several sizes need a common size");
     CHECK_SAYS(SDLF(2, TRAINS, "--size", "8y", "--no-save"),
                "--size 8y: expected one number or HEIGHTxWIDTH, of 1 to 65535");
     CHECK_SAYS(SDLF(2, TRAINS, "--size", "0", "--no-save"), "expected one number");

@@ -55,7 +55,7 @@ static void gradient_dtypes(void)
     CHECK(shell("%s --resume ranks16.safetensors --epochs 3 --gradient-dtype bfloat16", mpirun(2)) != 0);
     SAYS("gradient_dtype is not what the checkpoint was trained with (float16)");
     CHECK(shell("%s train --gradient-dtype bfloat16 --no-save", program_path) != 0);
-    SAYS("--gradient-dtype is about ranks, and needs --devices LIST or --communicator NAME");
+    SAYS("--gradient-dtype needs --devices LIST or --communicator NAME");
 }
 
 /* Megabytes that a training takes, as its first lines say. */
@@ -141,14 +141,14 @@ static void differences(void)
         const char *first, *second, *says;
     } different[] = {
         {"--data digits:60", "--data digits:61", "rank 1 on"},
-        {"--data digits:60", "--data digits:61", "has another set of training data than rank 0"},
-        {"--net lenet5", "--net fast_cnn", "has another network than rank 0"},
-        {"--batch 30", "--batch 32", "has another set of options than rank 0"},
-        {"--seed 1", "--seed 2", "has another set of options than rank 0"},
+        {"--data digits:60", "--data digits:61", "has a different set of training data from rank 0"},
+        {"--net lenet5", "--net fast_cnn", "has a different network from rank 0"},
+        {"--batch 30", "--batch 32", "has a different set of options from rank 0"},
+        {"--seed 1", "--seed 2", "has a different set of options from rank 0"},
         {"--net lenet5", "--net absent.json", "cannot open 'absent.json'"},
         {"--seed 1", "--seed 1 --place conv2d=reference",
-         "has another placement of layers, and with it another order of gradients"},
-        {"--seed 1", "--seed 1 --sync-batch-norm", "has another set of options than rank 0"},
+         "has a different placement of layers, and so a different order of gradients"},
+        {"--seed 1", "--seed 1 --sync-batch-norm", "has a different set of options from rank 0"},
     };
     for (size_t i = 0; i < sizeof different / sizeof different[0]; i++) {
         const char *common = "--no-save --epochs 1 --data digits:60 --net lenet5";

@@ -97,7 +97,7 @@ static void scenes(void)
     CHECK_SAYS(p, "\"mean_iou\": 1.0");
     CHECK_SAYS(p, "\"iou\": 1.0");
     CHECK_SAYS(SDLF(1, "predict", "--weights", weights, path_of("images/00.png")), "classes for each of 8x8 pixels");
-    CHECK_SAYS(SDLF(1, "eval", "--weights", weights, "--tta", "flip"), "not of pixels");
+    CHECK_SAYS(SDLF(1, "eval", "--weights", weights, "--tta", "flip"), "not for pixels");
     CHECK_SAYS(SDLF(0, TRAIN, "--epochs", "1", "--class-weights", "balanced", "--no-save"), "epoch 1/1");
     CHECK_SAYS(SDLF(2, TRAIN, "--epochs", "1", "--augment-rand", "2", "--no-save"), "without the labels");
     CHECK_SAYS(SDLF(2, TRAIN, "--epochs", "1", "--mixup", "1", "--no-save"), "are for samples of one label");

@@ -46,7 +46,7 @@ static void numbers_are_met(void)
     CHECK_SAYS(p, "\"r2\": 0.9");
     CHECK_SAYS(SDLF(0, "train", "--resume", weights, "--epochs", "5", "--calculator", "reference"), "epoch 5/5");
     CHECK_SAYS(SDLF(1, "eval", "--weights", weights, "--data", "digits:100", "--calculator", "reference"),
-               "has classes, and no float targets");
+               "has classes, not float targets");
     CHECK_SAYS(SDLF(2, "eval", "--weights", weights, "--loss", "mape"), "mape");
     CHECK_SAYS(SDLF(1, TRAIN("--data", "digits:100", "--loss", "mae", "--no-save")), "no float targets");
     CHECK_SAYS(SDLF(2, TRAIN("--data", table("sum"), "--loss", "mse", "--class-weights", "balanced", "--no-save")),

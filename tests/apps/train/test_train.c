@@ -32,11 +32,11 @@ static void fails_where_it_goes_astray(void)
 {
     const char *out = test_path("astray.safetensors");
     CHECK_SAYS(SDLF(1, "train", SMALL, "--epochs", "1", "--batch", "600", "--lr-scale", "*=1e38", "--out", out),
-               "the last step led astray: there are scores");
+               "training diverged in the last step: there are scores");
     CHECK(access(out, R_OK) == 0);
     CHECK_SAYS(SDLF(1, "train", SMALL, "--epochs", "1", "--batch", "600", "--lr-scale", "*=1e38", "--learning-rate",
                     "1000", "--no-test", "--no-save"),
-               "the last step led astray: there are weights");
+               "training diverged in the last step: there are weights");
 }
 
 static void trains_and_says_so(void)
@@ -163,7 +163,7 @@ static void resuming_refuses_what_cannot_be(void)
 {
     const char *done = test_path("done.safetensors");
     SDLF(0, "train", SMALL, "--epochs", "1", "--out", done);
-    CHECK_SAYS(SDLF(2, "train", "--resume", done), "has had its 1 epoch; --epochs 2 would add as many again");
+    CHECK_SAYS(SDLF(2, "train", "--resume", done), "has done its 1 epoch; --epochs 2 would add as many again");
     CHECK_SAYS(SDLF(2, "train", "--resume", done, "--net", "mlp"), "--net cannot be combined with --resume");
     CHECK_SAYS(SDLF(1, "train", "--resume", test_path("none.safetensors")), "none.safetensors");
     CHECK_SAYS(SDLF(2, "train", "--resume", done, "--epochs", "2", "--batch", "3", "--calculator", "reference"),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The start of files with Exif data, and Exif data to put into others. */
+/* The beginnings of files with Exif data, and Exif data to insert into others. */
 #ifndef SDLF_TESTS_APPS_PICTURES_EXIF_BYTES_H
 #define SDLF_TESTS_APPS_PICTURES_EXIF_BYTES_H
 
@@ -14,7 +14,7 @@ static inline unsigned char *exif_put(unsigned char *at, unsigned long value, in
     return at + count;
 }
 
-/* A TIFF file of 38 bytes: a directory of two entries, ImageWidth and, behind it, the orientation. */
+/* A TIFF file of 38 bytes: a directory of two entries, ImageWidth and then the orientation. */
 static inline unsigned char *exif_put_tiff(unsigned char *at, int orientation, int little)
 {
     memcpy(at, little ? "II" : "MM", 2);
@@ -40,7 +40,7 @@ static inline unsigned char *exif_put_segment(unsigned char *at, int orientation
     return end;
 }
 
-/* A JPEG as far as the coded picture: JFIF's segment, Exif's. Returns the size. */
+/* A JPEG up to the coded image: the JFIF segment and the Exif segment. Returns the size. */
 static inline size_t exif_write_jpeg(unsigned char *file, int orientation, int little)
 {
     memcpy(file, "\xff\xd8\xff\xe0\0\x10JFIF\0\x01\x01\0\0\x01\0\x01\0\0", 20);
@@ -49,7 +49,7 @@ static inline size_t exif_write_jpeg(unsigned char *file, int orientation, int l
     return (size_t)(end + 4 - file);
 }
 
-/* A PNG as far as its eXIf chunk, checksums left out. */
+/* A PNG up to its eXIf chunk, without valid checksums. */
 static inline size_t exif_write_png(unsigned char *file, int orientation, int little)
 {
     memcpy(file, "\x89PNG\r\n\x1a\n\0\0\0\x01tEXt.crc.", 8 + 13);

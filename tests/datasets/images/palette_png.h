@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A PNG of 4x1 pixels with a palette of three colours: indices 0, 1, 2 and one that has no colour, 3. */
+/* A PNG of 4x1 pixels with a palette of three colours: indices 0, 1, 2, and 3, which has no colour. */
 #ifndef SDLF_TESTS_DATASETS_IMAGES_PALETTE_PNG_H
 #define SDLF_TESTS_DATASETS_IMAGES_PALETTE_PNG_H
 

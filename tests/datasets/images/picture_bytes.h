@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pictures from bytes, through a file; and which libraries this build has to read them. */
+/* Reading images from bytes, through a file; and which image libraries this build has. */
 #ifndef SDLF_TESTS_DATASETS_IMAGES_PICTURE_BYTES_H
 #define SDLF_TESTS_DATASETS_IMAGES_PICTURE_BYTES_H
 
@@ -18,7 +18,7 @@ enum { HAVE_PNG = true };
 enum { HAVE_PNG = false };
 #endif
 
-/* The picture in a file of these bytes: its status, and itself on success. */
+/* Read the image in a file of these bytes; *picture is set on success. */
 static inline sdlf_status read_bytes(sdlf_image *picture, const void *bytes, size_t size)
 {
     const char *path = test_path("picture");
@@ -26,7 +26,7 @@ static inline sdlf_status read_bytes(sdlf_image *picture, const void *bytes, siz
     return sdlf_image_read(picture, path, 0);
 }
 
-/* Reads as a picture of this size with these pixels. */
+/* Check that the bytes read as an image of this size with these pixels. */
 static inline void check_picture(const void *bytes, size_t size, int width, int height, int channels,
                                  const char *pixels)
 {

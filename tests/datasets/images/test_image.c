@@ -131,7 +131,7 @@ static void jpeg_of_four_inks(void)
     tjhandle handle = tjInitCompress();
     sdlf_image picture;
     CHECK(tjCompress2(handle, inks, 16, 0, 8, TJPF_CMYK, &bytes, &size, TJSAMP_444, 95, 0) == 0);
-    CHECK_FAILS(read_bytes(&picture, bytes, size), SDLF_ERROR_FORMAT, "of a printer (CMYK); expected RGB or grey");
+    CHECK_FAILS(read_bytes(&picture, bytes, size), SDLF_ERROR_FORMAT, "its colours are CMYK; expected RGB or grey");
     tjFree(bytes);
     tjDestroy(handle);
 #else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Network files as text, for the tests of what is read and of what is refused. */
+/* Network files as text, for the tests of valid and of rejected files. */
 #ifndef SDLF_TESTS_FRAMEWORK_FORMATS_PARSE_NETWORK_H
 #define SDLF_TESTS_FRAMEWORK_FORMATS_PARSE_NETWORK_H
 

@@ -80,17 +80,17 @@ static void other_shapes(void)
     }
     sdlf_model *model;
     CHECK_FAILS(sdlf_network_builtin_for(&model, "vgg11_bn", sdlf_shape(3, 32, 31), 10), SDLF_ERROR_SHAPE,
-                "network 'vgg11_bn' takes pictures CxHxW of 32x32 pixels or more, found samples 3x32x31; 'mlp' takes");
+                "network 'vgg11_bn' expects pictures CxHxW of 32x32 pixels or more, found samples 3x32x31; 'mlp'");
     CHECK(model == NULL);
     CHECK(size_for("lenet5", sdlf_shape(1, 12, 12), 2) > 0 && size_for("fast_cnn", sdlf_shape(1, 16, 16), 2) > 0);
     CHECK(size_for("resnet50", sdlf_shape(1, 1, 1), 2) > 0 && size_for("mobilenet_v2", sdlf_shape(1, 1, 1), 2) > 0);
     CHECK_FAILS(sdlf_network_builtin_for(&model, "fast_cnn", sdlf_shape(1, 15, 16), 10), SDLF_ERROR_SHAPE, "16x16");
     CHECK_FAILS(sdlf_network_builtin_for(&model, "char_gpt", sdlf_shape(1, 8, 8), 10), SDLF_ERROR_SHAPE,
-                "network 'char_gpt' takes sequences of tokens, found samples 1x8x8");
+                "network 'char_gpt' expects sequences of tokens, found samples 1x8x8");
     CHECK(size_for("mlp", sdlf_shape(7), 10) > 0);
     CHECK_FAILS(sdlf_network_builtin_for(&model, "lenet5", sdlf_shape(7), 10), SDLF_ERROR_SHAPE, "samples 7");
     CHECK_FAILS(sdlf_network_builtin_for(&model, "mlp", sdlf_shape(1, 1, 1), 1), SDLF_ERROR_SHAPE,
-                "network 'mlp' gives 2 scores or more, found 1");
+                "network 'mlp' needs 2 scores or more, found 1");
     if (CHECK_OK(sdlf_network_builtin_for_targets(&model, "mlp", sdlf_shape(7), 1)))
         CHECK_TEXT(sdlf_model_output_name(model, 0), "value");
     sdlf_model_free(model);

@@ -161,7 +161,7 @@ static void what_cannot_be_said_is_refused(void)
     CHECK_OK(sdlf_network_builtin(&net, "simple_cnn"));
     CHECK_OK(sdlf_model_build(net, 1));
     CHECK_FAILS(sdlf_model_to_c(net, path, NULL, NULL), SDLF_ERROR_UNSUPPORTED,
-                "has 6434634 parameters, and 2000000 is the limit for a file of C");
+                "has 6434634 parameters, and 2000000 is the limit for a C file");
     sdlf_model_free(net);
     CHECK_OK(sdlf_network_builtin(&net, "mlp"));
     CHECK_OK(sdlf_model_build(net, 1));

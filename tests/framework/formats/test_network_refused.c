@@ -97,11 +97,11 @@ static void bad_layers(void)
         {LAYERS("{\"type\": \"relu\", \"inputs\": []}"), "it takes 1 inputs, found 0"},
         {LAYERS("{\"type\": \"add\"}"), "inputs, found 1; name them, such as \"inputs\": [\"a\", \"b\"]"},
         {LAYERS("{\"type\": \"relu\", \"name\": \"a\",\n\"inputs\": [\"a\"]}"),
-         "net.json:4: layer 'a' (relu): it takes its own output; a network has no cycles"},
+         "net.json:4: layer 'a' (relu): it reads its own output; a network has no cycles"},
         {LAYERS("{\"type\": \"add\", \"name\": \"a\", \"inputs\": [\"image\", \"b\"]},\n{\"type\": \"relu\", \"name\": "
                 "\"b\", \"inputs\": [\"a\"]}"),
-         "net.json:3: layer 'a' (add): 'b' comes later, at line 4; a layer takes what stands before it, so there are "
-         "no cycles"},
+         "net.json:3: layer 'a' (add): 'b' comes later, at line 4; a layer reads only what comes before it, so there "
+         "are no cycles"},
         {LAYERS("{\"type\": \"input\", \"shape\": [1], \"inputs\": [\"image\"]}"),
          "layer 'input' (input): it takes 0 inputs, found 1"},
     };

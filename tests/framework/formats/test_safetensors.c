@@ -82,9 +82,9 @@ static void hostile_headers(void)
         {"{\"a\":" ENTRY("\"F32\"", "[1]", "[0]") "}", 4, "\"data_offsets\" must be two integers"},
         {"{\"a\":" ENTRY("\"F32\"", "[1]", "[0,4,8]") "}", 4, "\"data_offsets\" must be two integers"},
         {"{\"a\":" ENTRY("\"F32\"", "[1]", "[0,\"4\"]") "}", 4, "\"data_offsets\" must be two integers"},
-        {"{\"a\":" ENTRY("\"F32\"", "[1]", "[-4,0]") "}", 4, "data_offsets [-4, 0] do not lie in the 4 bytes"},
-        {"{\"a\":" ENTRY("\"F32\"", "[1]", "[4,0]") "}", 4, "data_offsets [4, 0] do not lie in the 4 bytes"},
-        {"{\"a\":" ENTRY("\"F32\"", "[2]", "[0,8]") "}", 4, "data_offsets [0, 8] do not lie in the 4 bytes"},
+        {"{\"a\":" ENTRY("\"F32\"", "[1]", "[-4,0]") "}", 4, "data_offsets [-4, 0] are not within the 4 bytes"},
+        {"{\"a\":" ENTRY("\"F32\"", "[1]", "[4,0]") "}", 4, "data_offsets [4, 0] are not within the 4 bytes"},
+        {"{\"a\":" ENTRY("\"F32\"", "[2]", "[0,8]") "}", 4, "data_offsets [0, 8] are not within the 4 bytes"},
         {"{\"a\":" ENTRY("\"F32\"", "[2]", "[0,4]") "}", 4,
          "2 elements of F32 take 8 bytes, but data_offsets [0, 4] hold 4"},
         {"{\"a\":" ENTRY("\"F32\"", "[1]", "[4,8]") "}", 8,
@@ -149,10 +149,10 @@ static void hostile_files(void)
     CHECK_FAILS(open_and_close(test_path("short")), SDLF_ERROR_FORMAT, "at least 10 bytes, this one has 3");
     CHECK_FAILS(open_and_close(test_path("none")), SDLF_ERROR_IO, "No such file or directory");
     CHECK_FAILS(open_and_close(test_path(".")), SDLF_ERROR_IO, "it is a folder");
-    CHECK_FAILS(open_and_close("/dev/zero"), SDLF_ERROR_IO, "it is no regular file");
+    CHECK_FAILS(open_and_close("/dev/zero"), SDLF_ERROR_IO, "it is not a regular file");
     CHECK_FAILS(open_and_close(NULL), SDLF_ERROR_ARGUMENT, "missing");
     CHECK(mkfifo(test_path("pipe"), 0600) == 0);
-    CHECK_FAILS(open_and_close(test_path("pipe")), SDLF_ERROR_IO, "it is no regular file");
+    CHECK_FAILS(open_and_close(test_path("pipe")), SDLF_ERROR_IO, "it is not a regular file");
     CHECK_OK(open_and_close(file_of(2, "{}", 2)));
     CHECK_FAILS(open_and_close(file_of(3, "{}", 2)), SDLF_ERROR_FORMAT,
                 "announce a header of 3 bytes, the file has 10");

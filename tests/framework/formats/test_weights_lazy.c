@@ -19,7 +19,7 @@ static bool run(sdlf_calculator *calculator, const char *path, sdlf_dtype dtype,
 {
     sdlf_model *model = NULL;
     sdlf_plan *plan = NULL;
-    sdlf_plan_options options = {.batch = 1, .forward = calculator, .dtype = dtype, .take_parameters = leave};
+    sdlf_plan_options options = {.batch = 1, .forward = calculator, .dtype = dtype, .consume_parameters = leave};
     CHECK_OK((leave ? sdlf_model_open_to_take : sdlf_model_open_to_run)(&model, path));
     bool made = model != NULL && CHECK_OK(sdlf_plan_create(&plan, model, &options));
     float narrow[A + B];
@@ -113,8 +113,8 @@ static void weights_of_a_device_leave_the_host(void)
     test_reset_peak();
     int64_t before = test_live_bytes();
     CHECK_OK(sdlf_model_open_to_take(&model, path));
-    CHECK_OK(
-        sdlf_plan_create(&plan, model, &(sdlf_plan_options){.batch = 1, .forward = guarded, .take_parameters = true}));
+    CHECK_OK(sdlf_plan_create(&plan, model,
+                              &(sdlf_plan_options){.batch = 1, .forward = guarded, .consume_parameters = true}));
     if (!CHECK(test_peak_bytes() - before < LITTLE)) printf("    %lld\n", (long long)(test_peak_bytes() - before));
     sdlf_plan_free(plan);
     sdlf_model_free(model);
@@ -141,7 +141,7 @@ static void what_cannot_be_opened_is_told(void)
     float number = 1;
     safetensors_item item = {.name = "h", .tensor = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(1), &number)};
     CHECK_OK(safetensors_write(path, &item, 1, NULL));
-    CHECK_FAILS(sdlf_model_open_to_take(&model, path), SDLF_ERROR_FORMAT, "says nothing of its network");
+    CHECK_FAILS(sdlf_model_open_to_take(&model, path), SDLF_ERROR_FORMAT, "does not describe its network");
     CHECK(model == NULL);
 }
 
@@ -162,7 +162,7 @@ static void a_file_that_changes_is_told(void)
             sdlf_calculator *calculator = test_open(device ? "guarded" : "cpu");
             sdlf_model *model = NULL;
             sdlf_plan *plan = NULL;
-            sdlf_plan_options options = {.batch = 1, .forward = calculator, .take_parameters = true};
+            sdlf_plan_options options = {.batch = 1, .forward = calculator, .consume_parameters = true};
             CHECK_OK(sdlf_model_open_to_take(&model, path));
             if (change == 0) rewrite(path);
             if (change == 1) CHECK(truncate(path, WEIGHTS / 2) == 0);
@@ -189,7 +189,7 @@ static sdlf_status attempt(void *calculator)
     sdlf_status status = sdlf_model_open_to_take(&model, test_path("branching.safetensors"));
     if (status == SDLF_OK)
         status = sdlf_plan_create(&plan, model,
-                                  &(sdlf_plan_options){.batch = 1, .forward = calculator, .take_parameters = true});
+                                  &(sdlf_plan_options){.batch = 1, .forward = calculator, .consume_parameters = true});
     sdlf_plan_free(plan);
     sdlf_model_free(model);
     return status;

@@ -143,7 +143,7 @@ static void damaged_files(void)
     check_refused(path, SDLF_ERROR_IO, "No such file or directory");
     CHECK_OK(sdlf_model_save_checkpoint(model, path));
     CHECK(truncate(path, 3000) == 0);
-    check_refused(path, SDLF_ERROR_FORMAT, "do not lie in the");
+    check_refused(path, SDLF_ERROR_FORMAT, "are not within the");
     CHECK(truncate(path, 300) == 0);
     check_refused(path, SDLF_ERROR_FORMAT, "cut short");
     sdlf_model_free(model);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A small network for tests of weights files, in the middle of its training, and whether two of them are the same. */
+/* A small, partly trained network for tests of weights files, and a comparison of two of them. */
 #ifndef SDLF_TESTS_FRAMEWORK_FORMATS_WEIGHTS_NETWORK_H
 #define SDLF_TESTS_FRAMEWORK_FORMATS_WEIGHTS_NETWORK_H
 
@@ -10,7 +10,7 @@
 #include <sdlf/formats.h>
 #include <sdlf/layers.h>
 
-/* conv2d.weight (2,1,3,3), conv2d.bias (2), batch_norm2d.* (2) of which two are no trainable ones, fc.weight (3,72),
+/* conv2d.weight (2,1,3,3), conv2d.bias (2), batch_norm2d.* (2) of which two are not trainable, fc.weight (3,72),
  * fc.bias (3) */
 static inline sdlf_model *make_network(const char *name, int units)
 {
@@ -30,7 +30,7 @@ static inline sdlf_model *make_built(uint64_t seed)
     return model;
 }
 
-/* A model in the middle of its training. */
+/* A partly trained model. */
 static inline sdlf_model *make_trained(uint64_t seed)
 {
     sdlf_model *model = make_built(seed);
@@ -61,7 +61,7 @@ static inline sdlf_model *make_trained(uint64_t seed)
     return model;
 }
 
-/* Are values, states, normalisation and training state of both the same, bit for bit? */
+/* True if values, optimizer states, normalisation and training state of both are bitwise equal. */
 static inline bool same_tensor(const sdlf_tensor *a, const sdlf_tensor *b)
 {
     if (!sdlf_tensor_present(a) || !sdlf_tensor_present(b)) return sdlf_tensor_present(a) == sdlf_tensor_present(b);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A pretended /proc and /sys below a folder of the test's. */
+/* A mock /proc and /sys in the test's folder. */
 #ifndef SDLF_TESTS_FRAMEWORK_MACHINE_FIXTURE_H
 #define SDLF_TESTS_FRAMEWORK_MACHINE_FIXTURE_H
 
@@ -10,7 +10,7 @@
 
 #include "testing.h"
 
-/* A fresh, empty root, in `root`. */
+/* Create a fresh, empty root and write its path to `root`. */
 static inline void fixture_begin(char *root, size_t size)
 {
     static int count;
@@ -20,7 +20,7 @@ static inline void fixture_begin(char *root, size_t size)
     CHECK(mkdir(root, 0700) == 0);
 }
 
-/* A file of that text at ROOT and `path`, its folders made. */
+/* Write a file with that text at ROOT/`path`, creating its folders. */
 static inline void fixture_put(const char *root, const char *path, const char *text)
 {
     char whole[6000];

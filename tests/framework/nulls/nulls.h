@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a public function answers where a pointer is NULL that must not be: see "NULL" in <sdlf/status.h>. */
+/* How public functions respond to a NULL pointer that must not be NULL: see "NULL" in <sdlf/status.h>. */
 #ifndef SDLF_TESTS_FRAMEWORK_NULLS_H
 #define SDLF_TESTS_FRAMEWORK_NULLS_H
 
@@ -12,18 +12,18 @@
 
 #include "testing.h"
 
-/* The call is SDLF_ERROR_ARGUMENT, and its message names the function and the argument. */
+/* Checks that the call returns SDLF_ERROR_ARGUMENT and that its message names the function and the argument. */
 #define REFUSED(call, argument)                                                                                        \
     (nulls_begin(#call), check_refused((call), SDLF_ERROR_ARGUMENT, #call, argument, __FILE__, __LINE__))
-/* So it is of a model, which is NULL where memory ran out. */
+/* The same for a model, which is NULL if memory ran out. */
 #define NO_MODEL(call) (nulls_begin(#call), check_refused((call), SDLF_ERROR_MEMORY, NULL, "model", __FILE__, __LINE__))
-/* A function that returns no status gives nothing, or does nothing. */
+/* Checks that a function without a status returns `nothing`. */
 #define GIVES(call, nothing) (nulls_begin(#call), test_check((call) == (nothing), __FILE__, __LINE__, #call))
 #define DOES_NOTHING(call)   (nulls_begin(#call), (call), test_check(true, __FILE__, __LINE__, #call))
 
 static const char *volatile nulls_call = "";
 
-/* A call that ends in a signal says which it was. */
+/* Signal handler: reports the call that was running. */
 static void nulls_died(int number)
 {
     (void)!write(STDOUT_FILENO, "died in ", 8);

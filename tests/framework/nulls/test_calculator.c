@@ -10,8 +10,8 @@ static void calculators(void)
     REFUSED(sdlf_calculator_open(&made, NULL, NULL), "name");
     CHECK(made == NULL);
     DOES_NOTHING(sdlf_calculator_close(NULL));
-    GIVES(sdlf_calculator_left_out(1000, NULL), NULL);
-    DOES_NOTHING((void)sdlf_calculator_left_out(0, NULL)); /* the reason may be left out */
+    GIVES(sdlf_calculator_unavailable(1000, NULL), NULL);
+    DOES_NOTHING((void)sdlf_calculator_unavailable(0, NULL)); /* the reason may be left out */
     GIVES(sdlf_calculator_supports(NULL, &operation), false);
     GIVES(sdlf_calculator_supports(reference, NULL), false);
     GIVES(sdlf_calculator_slot(NULL, &operation), NULL);
@@ -21,8 +21,8 @@ static void calculators(void)
     GIVES(sdlf_calculator_workspace(reference, NULL), 0);
     GIVES(sdlf_calculator_prepared(NULL, &operation), 0);
     GIVES(sdlf_calculator_prepared(reference, NULL), 0);
-    GIVES(sdlf_calculator_likes_channels_last(NULL, &operation), false);
-    GIVES(sdlf_calculator_likes_channels_last(reference, NULL), false);
+    GIVES(sdlf_calculator_prefers_channels_last(NULL, &operation), false);
+    GIVES(sdlf_calculator_prefers_channels_last(reference, NULL), false);
     GIVES(sdlf_calculator_storage(NULL, NULL, true), SDLF_NONE);
     REFUSED(sdlf_calculator_run(NULL, &operation), "calculator");
     REFUSED(sdlf_calculator_run(reference, NULL), "operation");

@@ -203,7 +203,7 @@ static void signatures(void)
     REFUSED(sdlf_signature_add_saved(NULL, SDLF_FLOAT32, sdlf_shape(1)), "signature");
     REFUSED(sdlf_emit(NULL, &operation), "context");
     REFUSED(sdlf_emit(&context, NULL), "operation");
-    GIVES(sdlf_layer_takes(NULL, NULL), false);
+    GIVES(sdlf_layer_supports(NULL, NULL), false);
     GIVES(sdlf_scratch(NULL, SDLF_FLOAT32, sdlf_shape(1)).dtype, SDLF_NONE);
 }
 

@@ -54,9 +54,9 @@ static void options_without_their_lists(void)
 static void plans_for_many_sizes(void)
 {
     sdlf_calculator *reference = test_open("reference");
-    sdlf_sized_plans *plans = NULL;
+    sdlf_plan_cache *plans = NULL;
     sdlf_plan *plan;
-    const sdlf_sized_plans_options options = {.calculator = reference};
+    const sdlf_plan_cache_options options = {.calculator = reference};
     const sdlf_stateful_options stateful_options = {.calculator = reference};
     sdlf_stateful *stateful = NULL;
     REFUSED(sdlf_stateful_create(NULL, "net.onnx", &stateful_options), "stateful");
@@ -71,17 +71,17 @@ static void plans_for_many_sizes(void)
     CHECK_EQUAL(sdlf_stateful_length(NULL), 0);
     CHECK_EQUAL(sdlf_stateful_step(NULL), 0);
     sdlf_stateful_free(NULL);
-    REFUSED(sdlf_sized_plans_create(NULL, "net.onnx", &options), "plans");
-    REFUSED(sdlf_sized_plans_create(&plans, NULL, &options), "path");
-    REFUSED(sdlf_sized_plans_create(&plans, "net.onnx", NULL), "options");
-    REFUSED(sdlf_sized_plans_create(&plans, "net.onnx", &(sdlf_sized_plans_options){.most = 1}), "options->calculator");
-    CHECK_OK(sdlf_sized_plans_create(&plans, "net.onnx", &options)); /* which is read when a plan is made */
-    REFUSED(sdlf_sized_plans_get(NULL, NULL, 0, &plan), "plans");
-    REFUSED(sdlf_sized_plans_get(plans, NULL, 1, &plan), "shapes");
-    REFUSED(sdlf_sized_plans_get(plans, NULL, 0, NULL), "plan");
-    CHECK_EQUAL(sdlf_sized_plans_made(NULL), 0);
-    sdlf_sized_plans_free(plans);
-    DOES_NOTHING(sdlf_sized_plans_free(NULL));
+    REFUSED(sdlf_plan_cache_create(NULL, "net.onnx", &options), "plans");
+    REFUSED(sdlf_plan_cache_create(&plans, NULL, &options), "path");
+    REFUSED(sdlf_plan_cache_create(&plans, "net.onnx", NULL), "options");
+    REFUSED(sdlf_plan_cache_create(&plans, "net.onnx", &(sdlf_plan_cache_options){.most = 1}), "options->calculator");
+    CHECK_OK(sdlf_plan_cache_create(&plans, "net.onnx", &options)); /* which is read when a plan is made */
+    REFUSED(sdlf_plan_cache_get(NULL, NULL, 0, &plan), "plans");
+    REFUSED(sdlf_plan_cache_get(plans, NULL, 1, &plan), "shapes");
+    REFUSED(sdlf_plan_cache_get(plans, NULL, 0, NULL), "plan");
+    CHECK_EQUAL(sdlf_plan_cache_made(NULL), 0);
+    sdlf_plan_cache_free(plans);
+    DOES_NOTHING(sdlf_plan_cache_free(NULL));
     sdlf_calculator_close(reference);
 }
 

@@ -12,7 +12,7 @@ enum { BATCH = 3, A = BATCH * 50, B = BATCH * 25 };
 
 static const int32_t labels[BATCH] = {2, 0, 1};
 
-/* What the plan reads in training and in inference. */
+/* Write the inputs that the plan reads both in training and in inference. */
 static inline void write_images(sdlf_plan *plan, sdlf_dtype dtype)
 {
     float a[A], b[B];
@@ -25,7 +25,7 @@ static inline void write_images(sdlf_plan *plan, sdlf_dtype dtype)
     CHECK_OK(test_plan_write(plan, "b", dtype == SDLF_FLOAT32 ? (void *)b : (void *)b64));
 }
 
-/* And what it reads in training alone. */
+/* Write all inputs of training. */
 static inline void write_inputs(sdlf_plan *plan, sdlf_dtype dtype)
 {
     write_images(plan, dtype);

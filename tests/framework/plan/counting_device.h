@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A pretended device that counts what is copied: the reference calculator in a space of its own, whose memory begins as
- * NaN. A copy that is missing shows as NaN; one too many shows in the counts. Whoever makes one frees it. */
+/* A mock device that counts copies: the reference calculator in its own memory space, which is initialised to NaN. A
+ * missing copy shows as NaN; a superfluous one shows in the counts. The creator frees it. */
 #ifndef SDLF_TESTS_FRAMEWORK_PLAN_COUNTING_DEVICE_H
 #define SDLF_TESTS_FRAMEWORK_PLAN_COUNTING_DEVICE_H
 

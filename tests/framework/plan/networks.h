@@ -44,7 +44,7 @@ static inline sdlf_model *branching_net(float dropout)
     return net;
 }
 
-/* `count` pictures of 1x6x6, labels of three classes, and an order to draw them in. */
+/* `count` images of 1x6x6, labels of three classes, and an order to draw them in. */
 static inline void fill_samples(uint8_t *samples, int32_t *labels, int32_t *order, int count)
 {
     for (int i = 0; i < count * 36; i++) samples[i] = (uint8_t)(sdlf_philox4x32(5, (uint64_t)i, 1, 0).word[0] >> 24);
@@ -54,7 +54,7 @@ static inline void fill_samples(uint8_t *samples, int32_t *labels, int32_t *orde
     }
 }
 
-/* A feed of these to a network with small_cnn's inputs. */
+/* A feed of these for a network with small_cnn's inputs. */
 static inline sdlf_feed feed_of(uint8_t *samples, int32_t *labels, int count)
 {
     return (sdlf_feed){
@@ -67,7 +67,7 @@ static inline sdlf_feed feed_of(uint8_t *samples, int32_t *labels, int count)
     };
 }
 
-/* How many of the plan's steps are this operation. */
+/* The number of the plan's steps with this operation. */
 static inline int count_steps(const sdlf_plan *plan, const char *operation)
 {
     int count = 0;

@@ -43,8 +43,8 @@ static void copies_say_what_they_move(void)
     options = (sdlf_plan_options){
         .batch = 2, .mode = SDLF_TRAIN, .forward = host, .placement = &pool, .placement_count = 1, .no_fusion = true};
     CHECK_OK(sdlf_plan_create(&plan, net, &options));
-    CHECK_EQUAL(count_copies(plan, SDLF_PHASE_BACKWARD, "gradient by the output of max_pool2d"), 1);
-    CHECK_EQUAL(count_copies(plan, SDLF_PHASE_BACKWARD, "gradient by the output of relu"), 1);
+    CHECK_EQUAL(count_copies(plan, SDLF_PHASE_BACKWARD, "output gradient of max_pool2d"), 1);
+    CHECK_EQUAL(count_copies(plan, SDLF_PHASE_BACKWARD, "output gradient of relu"), 1);
     sdlf_plan_free(plan);
     sdlf_model_free(net);
     sdlf_calculator_close(device);

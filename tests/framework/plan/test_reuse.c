@@ -189,7 +189,7 @@ static void a_model_in_use_keeps_its_parameters(void)
     CHECK(sdlf_model_hash(net) != hash);
     CHECK_OK(sdlf_plan_create(&inference, net, &(sdlf_plan_options){.batch = 1, .forward = reference}));
     sdlf_relu(net, (sdlf_node){.layer = 0});
-    CHECK_FAILS(sdlf_model_status(net), SDLF_ERROR_ARGUMENT, "takes no further layers");
+    CHECK_FAILS(sdlf_model_status(net), SDLF_ERROR_ARGUMENT, "no layer can be added");
     CHECK_OK(sdlf_plan_forward(inference));
     sdlf_plan_free(inference);
     sdlf_model_free(net);

@@ -77,7 +77,7 @@ static void device_memory_goes_in(void)
             for (int k = 0; k < 6; k++) CHECK_CLOSE(y[k], x[k] > 0 ? x[k] : 0, 0);
         } else if (second != NULL) {
             CHECK_FAILS(sdlf_plan_write_device(second, "x", x, SDLF_FLOAT32, sizeof x), SDLF_ERROR_UNSUPPORTED,
-                        "input 'x' lies in the memory of host, which takes nothing from a device");
+                        "input 'x' is in the memory of host, which accepts nothing from a device");
         }
         sdlf_plan_free(first);
         sdlf_plan_free(second);
@@ -91,12 +91,12 @@ static void outputs_stay_while_a_plan_is_there(void)
     made m = make(SDLF_FLOAT32);
     sdlf_output(m.model, "more", m.last);
     CHECK_FAILS(sdlf_model_status(m.model), SDLF_ERROR_ARGUMENT,
-                "network 'small' is in use by a plan: its outputs stay as they are");
+                "network 'small' is in use by a plan: its outputs cannot be changed");
     CHECK_EQUAL(sdlf_model_output_count(m.model), 1);
     release(&m);
     m = make(SDLF_FLOAT32);
     sdlf_model_clear_outputs(m.model);
-    CHECK_FAILS(sdlf_model_status(m.model), SDLF_ERROR_ARGUMENT, "its outputs stay as they are");
+    CHECK_FAILS(sdlf_model_status(m.model), SDLF_ERROR_ARGUMENT, "its outputs cannot be changed");
     CHECK_EQUAL(sdlf_model_output_count(m.model), 1);
     release(&m);
     m = make(SDLF_FLOAT32);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Ranks that are threads of a test, each with a communicator of its own: sums and gatherings in the host's memory,
- * between barriers. */
+/* Ranks as threads of a test, each with its own communicator: all-reduce and gather in host memory, between
+ * barriers. */
 #ifndef SDLF_TESTS_FRAMEWORK_PLAN_THREAD_RANKS_H
 #define SDLF_TESTS_FRAMEWORK_PLAN_THREAD_RANKS_H
 
@@ -15,7 +15,7 @@ enum { THREAD_RANKS = 4 };
 typedef struct thread_ranks {
     pthread_barrier_t barrier;
     void *memory[THREAD_RANKS];
-    int64_t sums; /* over all, that rank 0 has seen */
+    int64_t sums; /* all-reduces, counted by rank 0 */
 } thread_ranks;
 
 typedef struct thread_rank {
@@ -47,7 +47,7 @@ static double thread_number(sdlf_dtype dtype, const void *memory, int64_t i)
     return number;
 }
 
-/* Tickets are ended in the same order on all ranks. */
+/* All ranks end their tickets in the same order. */
 static sdlf_status thread_collective_end(sdlf_communicator *base, int64_t ticket)
 {
     thread_rank *r = (thread_rank *)base;
@@ -102,7 +102,7 @@ static void *thread_start(void *argument)
     return NULL;
 }
 
-/* Run `work(rank's communicator, user)` in `count` threads. Returns how many sums there were. */
+/* Run `work(rank's communicator, user)` in `count` threads. Returns the number of all-reduces. */
 static inline int64_t in_ranks(int count, void (*work)(thread_rank *, void *), void *user)
 {
     thread_ranks all = {.sums = 0};

@@ -116,7 +116,7 @@ static void write_layer(onnx_export *e, int position)
     e->steps = 0;
     e->named = false;
     if (layer->layer.type->is_loss)
-        export_refuse(e, "losses are left out, but something reads this one");
+        export_refuse(e, "losses are not exported, but something reads this one");
     else
         export_writer_of(layer->layer.type)(e);
 }

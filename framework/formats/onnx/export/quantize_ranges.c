@@ -267,7 +267,7 @@ void quantize_observe(quantizing *q)
     bool histograms = q->options->calibration != SDLF_CALIBRATION_MIN_MAX;
     sdlf_status status = open_data(&o);
     if (status == SDLF_OK) status = make_model(&o);
-    sdlf_plan_options options = {.batch = o.batch, .forward = q->options->calculator, .take_parameters = true};
+    sdlf_plan_options options = {.batch = o.batch, .forward = q->options->calculator, .consume_parameters = true};
     if (status == SDLF_OK) status = sdlf_plan_create(&o.plan, o.model, &options);
     if (status == SDLF_OK) status = make_room(&o);
     if (status == SDLF_OK) status = see_all(&o, false, histograms ? 2 : 1);

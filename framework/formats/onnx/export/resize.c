@@ -30,7 +30,7 @@ static bool read(onnx_export *e, resizing *r)
     }
     r->by_sizes = !scales;
     if (!scales && !sizes)
-        export_refuse(e, "%s to %s at a scale of %g: ONNX Resize takes either scale or size, and they disagree",
+        export_refuse(e, "%s to %s at a scale of %g: ONNX Resize takes either scale or size, but they disagree",
                       sdlf_shape_print(x).text, sdlf_shape_print(y).text, (double)options->scale);
     return export_ok(e);
 }
@@ -75,8 +75,8 @@ void export_resize(onnx_export *e)
     if (options->antialias && !export_needs(e, 18, "antialias")) return;
     if (r.by_sizes && !export_needs(e, 18, "a size for some axes")) return;
     if (options->extrapolates != crop)
-        export_refuse(e, crop ? "the operator's crop gives a value of its own to what lies outside"
-                              : "the operator gives a value of its own to what lies outside of a crop alone");
+        export_refuse(e, crop ? "the operator's crop has a value of its own for what is outside"
+                              : "the operator has a value of its own only for what is outside a crop");
     bool all = e->opset < 18;
     const char *region = crop ? region_of(e, &r, all) : "";
     const char *scales = r.by_sizes ? "" : scales_of(e, &r, all);

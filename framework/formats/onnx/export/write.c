@@ -136,7 +136,7 @@ sdlf_status export_write(onnx_export *e, const char *path, bool external, sdlf_o
     Onnx__OperatorSetIdProto opset, *opsets[1];
     Onnx__StringStringEntryProto *metadata[2] = {NULL};
     if (!host_is_little_endian())
-        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "ONNX files are written on little-endian machines alone");
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "ONNX files are written only on little-endian machines");
     Onnx__ModelProto model = export_message(e, &opset, opsets);
     sdlf_status status = add_metadata(e, &model, metadata);
     if (status != SDLF_OK) return status;

@@ -37,7 +37,7 @@ static onnx_flow with_past(onnx_context *c, onnx_flow x, int past)
 
 static void allow(onnx_context *c, attention *a, onnx_flow these)
 {
-    a->allowed = a->has_allowed ? onnx_two(c, "and", a->allowed, these) : these;
+    a->allowed = a->has_allowed ? onnx_elementwise(c, "and", a->allowed, these) : these;
     a->has_allowed = true;
 }
 
@@ -46,7 +46,7 @@ static onnx_flow queries(onnx_context *c, const attention *a)
 {
     int64_t count = a->q.shape.dim[2];
     onnx_flow own = onnx_count_up(c, a->has_length ? -count : a->past, 1, count, 0, 2);
-    return a->has_length ? onnx_two(c, "add", own, a->length) : own;
+    return a->has_length ? onnx_elementwise(c, "add", own, a->length) : own;
 }
 
 /* Allows keys no later than the query, or within a window around it; and only valid keys. */
@@ -56,12 +56,13 @@ static void allow_places(onnx_context *c, attention *a)
     bool causal = onnx_flag(c, "is_causal", false);
     onnx_flow keys = onnx_count_up(c, 0, 1, a->k.shape.dim[2], 0, 1);
     if (left < -1 || right < -1) onnx_wrong(c, "attribute 'left_window_size' or 'right_window_size'");
-    if (a->has_length) allow(c, a, onnx_two(c, "less", keys, a->length));
-    if (causal) allow(c, a, onnx_two(c, "less_equal", keys, queries(c, a)));
+    if (a->has_length) allow(c, a, onnx_elementwise(c, "less", keys, a->length));
+    if (causal) allow(c, a, onnx_elementwise(c, "less_equal", keys, queries(c, a)));
     if (left >= 0)
-        allow(c, a, onnx_two(c, "greater_equal", keys, onnx_with_number(c, "sub", queries(c, a), (double)left)));
+        allow(c, a,
+              onnx_elementwise(c, "greater_equal", keys, onnx_with_number(c, "sub", queries(c, a), (double)left)));
     if (right >= 0)
-        allow(c, a, onnx_two(c, "less_equal", keys, onnx_with_number(c, "add", queries(c, a), (double)right)));
+        allow(c, a, onnx_elementwise(c, "less_equal", keys, onnx_with_number(c, "add", queries(c, a), (double)right)));
 }
 
 /* The mask may cover fewer keys than there are; the remaining ones are then excluded. */
@@ -111,7 +112,7 @@ static onnx_flow weights(onnx_context *c, const attention *a, onnx_flow scores)
     if (a->has_allowed)
         bias = onnx_choose(c, a->allowed, a->has_bias ? a->bias : onnx_number(c, SDLF_FLOAT32, 0), none);
     onnx_flow largest = onnx_reduce(c, bias, SDLF_REDUCE_LAYER_MAX, sdlf_shape(-1), true);
-    return onnx_choose(c, onnx_two(c, "equal", largest, none), onnx_number(c, SDLF_FLOAT32, 0), y);
+    return onnx_choose(c, onnx_elementwise(c, "equal", largest, none), onnx_number(c, SDLF_FLOAT32, 0), y);
 }
 
 static void check_inputs(onnx_context *c, const attention *a)
@@ -143,27 +144,27 @@ static void convert_attention(onnx_context *c)
         for (int i = 0; i < 3 && onnx_ok(c); i++) a.length = onnx_split_axis(c, a.length, i, a.length.shape.dim[i]);
         a.has_length = true;
     }
-    onnx_give(c, 1, a.k);
-    onnx_give(c, 2, a.v);
+    onnx_set_output(c, 1, a.k);
+    onnx_set_output(c, 2, a.v);
     allow_places(c, &a);
     if (onnx_has(c, 3)) allow_mask(c, &a);
     double scale =
         onnx_has_attribute(c, "scale") ? (double)onnx_real(c, "scale", 1) : 1 / sqrt((double)a.q.shape.dim[3]);
     onnx_flow scores = grouped_product(c, onnx_with_number(c, "mul", a.q, scale), a.k, true);
-    if (mode == 0) onnx_give(c, 3, scores);
+    if (mode == 0) onnx_set_output(c, 3, scores);
     if (cap > 0) {
         onnx_flow part = onnx_with_number(c, "mul", scores, 1 / cap);
         scores = onnx_with_number(c, "mul", onnx_layer(c, "tanh", NULL, &part, 1), cap);
     }
-    if (mode == 1) onnx_give(c, 3, scores);
-    if (a.has_bias) scores = onnx_two(c, "add", scores, a.bias);
+    if (mode == 1) onnx_set_output(c, 3, scores);
+    if (a.has_bias) scores = onnx_elementwise(c, "add", scores, a.bias);
     if (a.has_allowed) scores = onnx_choose(c, a.allowed, scores, onnx_number(c, SDLF_FLOAT32, -INFINITY));
-    if (mode == 2) onnx_give(c, 3, scores);
+    if (mode == 2) onnx_set_output(c, 3, scores);
     scores = weights(c, &a, scores);
-    if (mode == 3) onnx_give(c, 3, scores);
+    if (mode == 3) onnx_set_output(c, 3, scores);
     onnx_flow y = grouped_product(c, scores, a.v, false);
     if (flat) y = onnx_join_axes(c, onnx_transpose(c, y, (const int[]){0, 2, 1, 3}), 2, 3);
-    onnx_give(c, 0, y);
+    onnx_set_output(c, 0, y);
 }
 
 /* ---- RotaryEmbedding ---- */
@@ -198,8 +199,8 @@ static void convert_rotary(onnx_context *c)
     int64_t half = turned / 2, step = interleaved ? 2 : 1;
     onnx_flow a = onnx_take(c, x, 3, 0, half, step), b = onnx_take(c, x, 3, interleaved ? 1 : half, half, step);
     onnx_flow parts[3] = {
-        onnx_two(c, "sub", onnx_two(c, "mul", cosine, a), onnx_two(c, "mul", sine, b)),
-        onnx_two(c, "add", onnx_two(c, "mul", sine, a), onnx_two(c, "mul", cosine, b)),
+        onnx_elementwise(c, "sub", onnx_elementwise(c, "mul", cosine, a), onnx_elementwise(c, "mul", sine, b)),
+        onnx_elementwise(c, "add", onnx_elementwise(c, "mul", sine, a), onnx_elementwise(c, "mul", cosine, b)),
         turned < size ? onnx_take(c, x, 3, turned, size - turned, 1) : x,
     };
     if (interleaved) { /* (..., half, 2) */
@@ -208,7 +209,7 @@ static void convert_rotary(onnx_context *c)
         parts[1] = parts[2];
     }
     onnx_flow y = onnx_join(c, parts, (interleaved ? 1 : 2) + (turned < size), 3);
-    onnx_give(c, 0, flat ? onnx_join_axes(c, y, 2, 3) : y);
+    onnx_set_output(c, 0, flat ? onnx_join_axes(c, y, 2, 3) : y);
 }
 
 const onnx_operator onnx_attention_operators[] = {

@@ -55,7 +55,7 @@ static void convert_batch_norm(onnx_context *c)
             onnx_fill_with(c, y, parameters[i], (onnx_fill){.tensor = *tensor});
         }
     }
-    onnx_give(c, 0, onnx_reshape(c, y, x.shape));
+    onnx_set_output(c, 0, onnx_reshape(c, y, x.shape));
 }
 
 /* Before opset 13 all axes from the given one on form one row; since then only that axis. */
@@ -78,7 +78,7 @@ static void convert_softmax(onnx_context *c)
     }
     onnx_flow y = onnx_reshape(c, x, seen);
     y = onnx_layer(c, type, &(sdlf_softmax_options){.axis = axis}, &y, 1);
-    onnx_give(c, 0, onnx_reshape(c, y, shape));
+    onnx_set_output(c, 0, onnx_reshape(c, y, shape));
 }
 
 /* Identity in inference; in training, the plan draws the mask. A requested mask output is all true. */
@@ -90,7 +90,7 @@ static void convert_dropout(onnx_context *c)
         onnx_unsupported(c, "input 2, training_mode, is true: what is dropped would be random");
     bool drops = ratio > 0 && ratio < 1 && sdlf_dtype_is_float(x.dtype);
     if (drops) x = onnx_layer(c, "dropout", &(sdlf_dropout_options){.probability = (float)ratio}, &x, 1);
-    onnx_give(c, 0, x);
+    onnx_set_output(c, 0, x);
     if (c->output_count < 2 || c->output[1] == NULL || c->output[1]->readers == 0) return;
     static const uint8_t yes = 1;
     static const float one = 1;
@@ -100,7 +100,7 @@ static void convert_dropout(onnx_context *c)
         mask.data = &one;
     }
     mask.count = sdlf_shape_count(x.shape);
-    onnx_give_constant(c, 1, &mask);
+    onnx_set_output_constant(c, 1, &mask);
 }
 
 const onnx_operator onnx_normalisation_operators[] = {

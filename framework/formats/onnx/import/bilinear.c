@@ -8,17 +8,17 @@ onnx_taps onnx_taps_of(onnx_context *c, onnx_flow place, int64_t length, bool cl
     double end = (double)length;
     onnx_flow at = place, inside = place;
     if (clamped) {
-        inside = onnx_two(c, "and", onnx_with_number(c, "greater_equal", place, -1),
-                          onnx_with_number(c, "less_equal", place, end));
+        inside = onnx_elementwise(c, "and", onnx_with_number(c, "greater_equal", place, -1),
+                                  onnx_with_number(c, "less_equal", place, end));
         at = onnx_with_number(c, "min", onnx_with_number(c, "max", place, 0), end - 1);
     }
-    onnx_flow low = onnx_function(c, SDLF_UNARY_FLOOR, at), ratio = onnx_two(c, "sub", at, low);
+    onnx_flow low = onnx_function(c, SDLF_UNARY_FLOOR, at), ratio = onnx_elementwise(c, "sub", at, low);
     for (int i = 0; i < 2; i++) {
         onnx_flow element = i == 0 ? low : onnx_with_number(c, "add", low, 1);
         onnx_flow there = inside;
         if (!clamped)
-            there = onnx_two(c, "and", onnx_with_number(c, "greater_equal", element, 0),
-                             onnx_with_number(c, "less", element, end));
+            there = onnx_elementwise(c, "and", onnx_with_number(c, "greater_equal", element, 0),
+                                     onnx_with_number(c, "less", element, end));
         onnx_flow weight = i == 1 ? ratio : onnx_with_number(c, "add", onnx_with_number(c, "mul", ratio, -1), 1);
         taps.weight[i] = onnx_choose(c, there, weight, onnx_number(c, SDLF_FLOAT32, 0));
         element = onnx_with_number(c, "min", onnx_with_number(c, "max", element, 0), end - 1);
@@ -32,13 +32,13 @@ onnx_flow onnx_bilinear(onnx_context *c, onnx_flow rows, onnx_flow base, const o
 {
     onnx_flow sum = rows, step = onnx_int64s(c, &width, SDLF_SCALAR);
     for (int k = 0; k < 4 && onnx_ok(c); k++) {
-        onnx_flow row = onnx_two(c, "add", base, onnx_two(c, "mul", y->index[k / 2], step));
-        onnx_flow value = onnx_gather(c, rows, onnx_two(c, "add", row, x->index[k % 2]), 0);
-        onnx_flow weight = onnx_two(c, "mul", y->weight[k / 2], x->weight[k % 2]);
+        onnx_flow row = onnx_elementwise(c, "add", base, onnx_elementwise(c, "mul", y->index[k / 2], step));
+        onnx_flow value = onnx_gather(c, rows, onnx_elementwise(c, "add", row, x->index[k % 2]), 0);
+        onnx_flow weight = onnx_elementwise(c, "mul", y->weight[k / 2], x->weight[k % 2]);
         if (!onnx_ok(c)) return sum;
         int last = weight.shape.rank - 1;
-        value = onnx_two(c, "mul", value, onnx_split_axis(c, weight, last, weight.shape.dim[last]));
-        sum = k == 0 ? value : onnx_two(c, greatest ? "max" : "add", sum, value);
+        value = onnx_elementwise(c, "mul", value, onnx_split_axis(c, weight, last, weight.shape.dim[last]));
+        sum = k == 0 ? value : onnx_elementwise(c, greatest ? "max" : "add", sum, value);
     }
     return sum;
 }

@@ -117,11 +117,11 @@ static void convert_binary(onnx_context *c)
         onnx_flow x = onnx_in(c, second ? 0 : 1);
         options.scalar = (float)number;
         options.scalar_first = first;
-        onnx_give(c, 0, wrapped(c, onnx_layer(c, "binary", &options, &x, 1)));
+        onnx_set_output(c, 0, wrapped(c, onnx_layer(c, "binary", &options, &x, 1)));
         return;
     }
     onnx_flow operands[] = {onnx_in(c, 0), onnx_in(c, 1)};
-    onnx_give(c, 0, wrapped(c, apply(c, function, operands)));
+    onnx_set_output(c, 0, wrapped(c, apply(c, function, operands)));
 }
 
 /* Its slopes are parameters, whatever their names. */
@@ -187,15 +187,15 @@ static void convert_power(onnx_context *c)
     }
     onnx_flow operands[] = {onnx_in(c, 0), onnx_in(c, 1)};
     if (onnx_ok(c) && sdlf_dtype_is_float(exponent)) {
-        onnx_give(c, 0, mixed_power(c, operands));
+        onnx_set_output(c, 0, mixed_power(c, operands));
         return;
     }
     if (onnx_ok(c) && sdlf_dtype_is_float(base) && may_be_large(c, 1)) {
-        onnx_give(c, 0, float_power(c, operands));
+        onnx_set_output(c, 0, float_power(c, operands));
         return;
     }
     operands[1] = onnx_cast(c, operands[1], base);
-    onnx_give(c, 0, apply(c, SDLF_LAYER_POWER, operands));
+    onnx_set_output(c, 0, apply(c, SDLF_LAYER_POWER, operands));
 }
 
 /* Sum, Mean, Min, Max of any number of operands, as a chain. */
@@ -209,18 +209,18 @@ static void convert_many(onnx_context *c)
     }
     if (strcmp(c->type->type, "Mean") == 0 && c->input_count > 1)
         result = onnx_with_number(c, "mul", result, 1.0 / c->input_count);
-    onnx_give(c, 0, result);
+    onnx_set_output(c, 0, result);
 }
 
 static void convert_not(onnx_context *c)
 {
-    onnx_give(c, 0, onnx_with_number(c, "equal", onnx_in(c, 0), 0));
+    onnx_set_output(c, 0, onnx_with_number(c, "equal", onnx_in(c, 0), 0));
 }
 
 static void convert_where(onnx_context *c)
 {
     onnx_flow operands[] = {onnx_in(c, 0), onnx_in(c, 1), onnx_in(c, 2)};
-    onnx_give(c, 0, onnx_layer(c, "select", NULL, operands, 3));
+    onnx_set_output(c, 0, onnx_layer(c, "select", NULL, operands, 3));
 }
 
 /* The remainder has the divisor's sign, or with fmod the dividend's. */
@@ -228,7 +228,7 @@ static void convert_mod(onnx_context *c)
 {
     onnx_flow operands[] = {onnx_in(c, 0), onnx_in(c, 1)};
     bool fmod = onnx_flag(c, "fmod", false);
-    onnx_give(c, 0, apply(c, fmod ? SDLF_LAYER_REMAINDER : SDLF_LAYER_MODULO, operands));
+    onnx_set_output(c, 0, apply(c, fmod ? SDLF_LAYER_REMAINDER : SDLF_LAYER_MODULO, operands));
 }
 
 /* The maximum of an unsigned type; -1 for a signed one. */
@@ -244,7 +244,7 @@ static double all_bits(onnx_context *c, onnx_flow x)
 static void convert_bitwise_not(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0), operands[] = {number_like(c, x, all_bits(c, x)), x};
-    onnx_give(c, 0, onnx_binary(c, "sub", operands));
+    onnx_set_output(c, 0, onnx_binary(c, "sub", operands));
 }
 
 /* For integers that are computed in a larger type, the excess bits are dropped. */
@@ -259,7 +259,7 @@ static void convert_bit_shift(onnx_context *c)
         onnx_flow bits[] = {y, number_like(c, y, all_bits(c, y))};
         y = onnx_binary(c, "bit_and", bits);
     }
-    onnx_give(c, 0, y);
+    onnx_set_output(c, 0, y);
 }
 
 #define TWO_INPUTS  .minimum_inputs = 2, .maximum_inputs = 2, .attributes = " ", .convert = convert_binary

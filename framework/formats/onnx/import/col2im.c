@@ -107,7 +107,7 @@ static void convert_col2im(onnx_context *c)
     x = onnx_gather(c, x, onnx_constant_layer(c, &table), 2);
     x = onnx_reduce(c, x, SDLF_REDUCE_LAYER_SUM, sdlf_shape(3), false);
     for (int i = 0; i + 1 < l.axes; i++) x = onnx_split_axis(c, x, 2 + i, l.image[i]);
-    onnx_give(c, 0, x);
+    onnx_set_output(c, 0, x);
 }
 
 const onnx_operator onnx_col2im_operators[] = {

@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-onnx_flow onnx_two(onnx_context *c, const char *function, onnx_flow a, onnx_flow b)
+onnx_flow onnx_elementwise(onnx_context *c, const char *function, onnx_flow a, onnx_flow b)
 {
     const onnx_flow operands[] = {a, b};
     return onnx_binary(c, function, operands);
@@ -79,7 +79,7 @@ onnx_flow onnx_flat(onnx_context *c, onnx_flow x)
 onnx_flow onnx_wrap(onnx_context *c, onnx_flow index, int64_t length)
 {
     index = onnx_cast(c, index, SDLF_INT64);
-    onnx_flow moved = onnx_two(c, "add", index, onnx_number(c, SDLF_INT64, (double)length));
+    onnx_flow moved = onnx_elementwise(c, "add", index, onnx_number(c, SDLF_INT64, (double)length));
     return onnx_choose(c, onnx_with_number(c, "less", index, 0), moved, index);
 }
 

@@ -8,7 +8,7 @@
 #include "framework/formats/onnx/import/window.h"
 
 /* An elementwise function of two flows that broadcast: onnx_binary's. */
-onnx_flow onnx_two(onnx_context *c, const char *function, onnx_flow a, onnx_flow b);
+onnx_flow onnx_elementwise(onnx_context *c, const char *function, onnx_flow a, onnx_flow b);
 /* A function of the unary layer. */
 onnx_flow onnx_function(onnx_context *c, sdlf_unary_function function, onnx_flow x);
 /* condition ? a : b, which broadcast. */

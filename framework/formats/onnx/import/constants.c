@@ -25,7 +25,7 @@ static void give_numbers(onnx_context *c, onnx_type type, const void *data, size
 {
     onnx_tensor tensor = onnx_new_tensor(c, type, scalar ? SDLF_SCALAR : sdlf_shape((int64_t)count));
     if (onnx_ok(c) && count > 0) memcpy((void *)tensor.data, data, count * onnx_type_size(type));
-    onnx_give_constant(c, 0, &tensor);
+    onnx_set_output_constant(c, 0, &tensor);
 }
 
 static void fold_constant(onnx_context *c)
@@ -33,7 +33,7 @@ static void fold_constant(onnx_context *c)
     const Onnx__AttributeProto *a;
     if ((a = onnx_attribute(c, "value")) != NULL) {
         onnx_tensor tensor = read_attribute(c, a);
-        onnx_give_constant(c, 0, &tensor);
+        onnx_set_output_constant(c, 0, &tensor);
     } else if ((a = onnx_attribute(c, "value_float")) != NULL) {
         give_numbers(c, ONNX_FLOAT, &a->f, 1, true);
     } else if ((a = onnx_attribute(c, "value_int")) != NULL) {
@@ -75,7 +75,7 @@ static void fold_constant_of_shape(onnx_context *c)
     value.shape = shape;
     value.count = sdlf_shape_count(shape);
     if (value.count < 0) onnx_wrong(c, "a constant of shape %s", sdlf_shape_print(shape).text);
-    onnx_give_constant(c, 0, &value);
+    onnx_set_output_constant(c, 0, &value);
 }
 
 static void fold_shape(onnx_context *c)
@@ -87,7 +87,7 @@ static void fold_shape(onnx_context *c)
     start = start < 0 ? 0 : start > shape.rank ? shape.rank : start;
     end = end < start ? start : end > shape.rank ? shape.rank : end;
     onnx_tensor tensor = onnx_new_integers(c, shape.dim + start, (int)(end - start));
-    onnx_give_constant(c, 0, &tensor);
+    onnx_set_output_constant(c, 0, &tensor);
 }
 
 static void fold_size(onnx_context *c)
@@ -126,7 +126,7 @@ static void fold_range(onnx_context *c)
                 (int64_t)((uint64_t)first.integer[0] + (uint64_t)i * (uint64_t)step.integer[0]);
     }
     onnx_tensor tensor = onnx_store_numbers(c, &range, start->type);
-    onnx_give_constant(c, 0, &tensor);
+    onnx_set_output_constant(c, 0, &tensor);
 }
 
 const onnx_operator onnx_constant_operators[] = {

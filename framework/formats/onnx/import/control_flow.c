@@ -244,7 +244,7 @@ static void convert_loop(onnx_context *c)
     }
     for (int i = 0; i < scanned && onnx_ok(c); i++) {
         if (turns == 0) onnx_unsupported(c, "no turns, and outputs that are joined from them");
-        if (onnx_ok(c)) onnx_give(c, carried + i, onnx_join(c, rows + i * MOST_TURNS, turns, 0));
+        if (onnx_ok(c)) onnx_set_output(c, carried + i, onnx_join(c, rows + i * MOST_TURNS, turns, 0));
     }
 }
 
@@ -338,7 +338,7 @@ static void convert_scan(onnx_context *c)
     for (int i = 0; i < scanned && onnx_ok(c); i++) {
         const onnx_flow *part = rows + i * MOST_TURNS;
         int axis = onnx_axis(c, entry(c, "scan_output_axes", i, scanned), part->shape.rank);
-        if (onnx_ok(c)) onnx_give(c, carried + i, onnx_join(c, part, (int)turns, axis));
+        if (onnx_ok(c)) onnx_set_output(c, carried + i, onnx_join(c, part, (int)turns, axis));
     }
 }
 

@@ -71,7 +71,7 @@ static void convert_conv(onnx_context *c)
         bias = &row;
     }
     onnx_flow y = onnx_convolve(c, x, weight, bias);
-    onnx_give(c, 0, y);
+    onnx_set_output(c, 0, y);
     if (behind != NULL && bias != NULL) onnx_absorb(c, behind, y);
 }
 
@@ -156,9 +156,9 @@ static void convert_conv_transpose(onnx_context *c)
                    (long long)filters);
     onnx_window window = transposed_window(c, x.shape, &weight->shape.dim[2], added);
     sdlf_conv_transpose2d_options options = {.filters = (int)filters, .groups = (int)groups, .no_bias = bias == NULL};
-    onnx_give(c, 0,
-              x.shape.rank == 5 ? onnx_volume_conv_transpose(c, x, &window, options, added, weight, bias)
-                                : transposed_image(c, x, &window, options, added, weight, bias));
+    onnx_set_output(c, 0,
+                    x.shape.rank == 5 ? onnx_volume_conv_transpose(c, x, &window, options, added, weight, bias)
+                                      : transposed_image(c, x, &window, options, added, weight, bias));
 }
 
 const onnx_operator onnx_convolution_operators[] = {

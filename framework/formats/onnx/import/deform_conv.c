@@ -37,7 +37,7 @@ static onnx_flow columns_of(onnx_context *c, const deformed *d, onnx_flow x, onn
     for (int i = 0; i < 2; i++) {
         onnx_flow moved = onnx_reshape_batch(c, onnx_take(c, offset, 2, i, 1, 1),
                                              sdlf_shape(groups, d->elements, d->height * d->width), -1);
-        moved = onnx_two(c, "add", moved, regular(c, d, i == 1));
+        moved = onnx_elementwise(c, "add", moved, regular(c, d, i == 1));
         moved = onnx_reshape_batch(c, moved, sdlf_shape(groups, places), -1);
         taps[i] = onnx_taps_of(c, moved, i == 0 ? rows : columns, false);
     }
@@ -48,7 +48,7 @@ static onnx_flow columns_of(onnx_context *c, const deformed *d, onnx_flow x, onn
         if (onnx_ok(c) && onnx_batch_axis(c, mask) >= 0) mask = onnx_batch_fixed(c, mask);
         if (onnx_ok(c) && sdlf_shape_count(mask.shape) != groups * places)
             onnx_wrong(c, "a mask %s", sdlf_shape_print(mask.shape).text);
-        x = onnx_two(c, "mul", x, onnx_reshape_batch(c, mask, sdlf_shape(groups, places, 1), -1));
+        x = onnx_elementwise(c, "mul", x, onnx_reshape_batch(c, mask, sdlf_shape(groups, places, 1), -1));
     }
     x = onnx_transpose(c, x, (const int[]){0, 2, 1});
     return onnx_reshape_batch(c, x, sdlf_shape(d->batch, d->channels, places), -1);
@@ -95,9 +95,9 @@ static void convert_deform_conv(onnx_context *c)
         onnx_flow bias = onnx_in(c, 3);
         if (onnx_ok(c) && sdlf_shape_count(bias.shape) != filters)
             onnx_wrong(c, "its bias is %s", sdlf_shape_print(bias.shape).text);
-        y = onnx_two(c, "add", y, onnx_reshape_batch(c, bias, sdlf_shape(filters, 1, 1), -1));
+        y = onnx_elementwise(c, "add", y, onnx_reshape_batch(c, bias, sdlf_shape(filters, 1, 1), -1));
     }
-    onnx_give(c, 0, y);
+    onnx_set_output(c, 0, y);
 }
 
 const onnx_operator onnx_deform_operators[] = {

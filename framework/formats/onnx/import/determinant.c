@@ -38,8 +38,8 @@ static onnx_flow expand_row(onnx_context *c, onnx_flow minors, onnx_flow row, in
     }
     int last = row.shape.rank - 1;
     onnx_flow signs = onnx_constant_layer(c, &sign);
-    onnx_flow terms = onnx_two(c, "mul", onnx_gather(c, row, onnx_constant_layer(c, &element), last), signs);
-    terms = onnx_two(c, "mul", terms, onnx_gather(c, minors, onnx_constant_layer(c, &minor), last));
+    onnx_flow terms = onnx_elementwise(c, "mul", onnx_gather(c, row, onnx_constant_layer(c, &element), last), signs);
+    terms = onnx_elementwise(c, "mul", terms, onnx_gather(c, minors, onnx_constant_layer(c, &minor), last));
     return onnx_reduce(c, terms, SDLF_REDUCE_LAYER_SUM, sdlf_shape(last + 1), false);
 }
 
@@ -68,7 +68,7 @@ static void convert_det(onnx_context *c)
     onnx_flow minors = without(c, onnx_take(c, x, rank - 2, 0, 1, 1), rank - 2);
     for (int row = 1; row < size && onnx_ok(c); row++)
         minors = expand_row(c, minors, without(c, onnx_take(c, x, rank - 2, row, 1, 1), rank - 2), (int)size, row);
-    onnx_give(c, 0, without(c, minors, rank - 2));
+    onnx_set_output(c, 0, without(c, minors, rank - 2));
 }
 
 const onnx_operator onnx_determinant_operators[] = {

@@ -135,9 +135,9 @@ void onnx_dynamic_length_after(onnx_context *c, onnx_counted counted)
         c->output[0]->counted = counted;
 }
 
-void onnx_give_dynamic_length(onnx_context *c, int output, onnx_flow flow, int axis, onnx_flow length)
+void onnx_set_output_dynamic_length(onnx_context *c, int output, onnx_flow flow, int axis, onnx_flow length)
 {
-    onnx_give(c, output, flow);
+    onnx_set_output(c, output, flow);
     if (onnx_ok(c) && output < c->output_count && c->output[output] != NULL)
         c->output[output]->counted = (onnx_counted){.is = true, .axis = axis, .length = length};
 }

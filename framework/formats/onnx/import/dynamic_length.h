@@ -10,7 +10,7 @@
 #include "framework/formats/onnx/import/compose.h"
 
 /* Sets output `output`, of which the leading `length` elements along the axis, an int64 scalar, are valid. */
-void onnx_give_dynamic_length(onnx_context *c, int output, onnx_flow flow, int axis, onnx_flow length);
+void onnx_set_output_dynamic_length(onnx_context *c, int output, onnx_flow flow, int axis, onnx_flow length);
 /* Before a node is converted: the dynamic axis of its outputs, or a failure if the operator combines elements along
  * that axis. */
 onnx_counted onnx_dynamic_length_before(onnx_context *c);

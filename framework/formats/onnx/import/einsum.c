@@ -209,7 +209,7 @@ static term multiply(onnx_context *c, const term *a, const term *b, const bool *
     if (onnx_ok(c) && !matrices) {
         labels all = joined(c, (const labels *const[]){&result, &p.summed}, 2);
         memcpy(y.label, all.label, sizeof y.label);
-        y.x = onnx_two(c, "mul", align(c, a, &all), align(c, b, &all));
+        y.x = onnx_elementwise(c, "mul", align(c, a, &all), align(c, b, &all));
         if (onnx_ok(c)) sum_rest(c, &y, kept);
         return y;
     }
@@ -266,7 +266,7 @@ static void convert_einsum(onnx_context *c)
     for (int i = 0; i < result.count && onnx_ok(c); i++)
         if (result.label[i] < DOTS && place(operand[0].label, operand[0].x.shape.rank, result.label[i]) < 0)
             onnx_wrong(c, "attribute 'equation' gives '%c', which no operand has", result.label[i]);
-    if (onnx_ok(c)) onnx_give(c, 0, align(c, &operand[0], &result));
+    if (onnx_ok(c)) onnx_set_output(c, 0, align(c, &operand[0], &result));
 }
 
 const onnx_operator onnx_einsum_operators[] = {

@@ -13,11 +13,12 @@ static void convert_plain(onnx_context *c)
     } layers[] = {{"Relu", "relu"}, {"Sigmoid", "sigmoid"}, {"Tanh", "tanh"}};
     onnx_flow x = onnx_in(c, 0);
     if (onnx_is_integer(x)) {
-        onnx_give(c, 0, onnx_integer_function(c, x));
+        onnx_set_output(c, 0, onnx_integer_function(c, x));
         return;
     }
     for (size_t i = 0; i < sizeof layers / sizeof layers[0]; i++)
-        if (strcmp(layers[i].type, c->type->type) == 0) onnx_give(c, 0, onnx_layer(c, layers[i].layer, NULL, &x, 1));
+        if (strcmp(layers[i].type, c->type->type) == 0)
+            onnx_set_output(c, 0, onnx_layer(c, layers[i].layer, NULL, &x, 1));
 }
 
 static void convert_leaky_relu(onnx_context *c)
@@ -25,9 +26,9 @@ static void convert_leaky_relu(onnx_context *c)
     onnx_flow x = onnx_in(c, 0);
     float slope = onnx_real(c, "alpha", 0.01f);
     if (slope == 0)
-        onnx_give(c, 0, onnx_layer(c, "relu", NULL, &x, 1));
+        onnx_set_output(c, 0, onnx_layer(c, "relu", NULL, &x, 1));
     else
-        onnx_give(c, 0, onnx_layer(c, "leaky_relu", &(sdlf_leaky_relu_options){.slope = slope}, &x, 1));
+        onnx_set_output(c, 0, onnx_layer(c, "leaky_relu", &(sdlf_leaky_relu_options){.slope = slope}, &x, 1));
 }
 
 /* Applies a bound to integers: that input, or before opset 11 the value of an attribute. */
@@ -59,7 +60,7 @@ static void convert_clip(onnx_context *c)
     if (!onnx_ok(c)) return;
     if (is_open) {
         if (low > -INFINITY) x = onnx_with_number(c, "max", x, low);
-        onnx_give(c, 0, high < INFINITY ? onnx_with_number(c, "min", x, high) : x);
+        onnx_set_output(c, 0, high < INFINITY ? onnx_with_number(c, "min", x, high) : x);
         return;
     }
     low = fmax(low, -most);
@@ -67,20 +68,21 @@ static void convert_clip(onnx_context *c)
     if (!is_float) {
         if (low > -most) x = bounded(c, x, 1, "max", low);
         if (high < most) x = bounded(c, x, 2, "min", high);
-        onnx_give(c, 0, x);
+        onnx_set_output(c, 0, x);
         return;
     }
     if ((float)low >= (float)high) { /* all elements become the upper bound, except NaN */
         x = onnx_with_number(c, "max", x, low);
-        onnx_give(c, 0, onnx_with_number(c, "min", x, high));
+        onnx_set_output(c, 0, onnx_with_number(c, "min", x, high));
         return;
     }
     if (low == 0 && high == 6)
-        onnx_give(c, 0, onnx_layer(c, "relu6", NULL, &x, 1));
+        onnx_set_output(c, 0, onnx_layer(c, "relu6", NULL, &x, 1));
     else if (low == -most && high == most)
-        onnx_give(c, 0, x);
+        onnx_set_output(c, 0, x);
     else
-        onnx_give(c, 0, onnx_layer(c, "clip", &(sdlf_clip_options){.low = (float)low, .high = (float)high}, &x, 1));
+        onnx_set_output(c, 0,
+                        onnx_layer(c, "clip", &(sdlf_clip_options){.low = (float)low, .high = (float)high}, &x, 1));
 }
 
 /* Functions of the layer unary, and the defaults of their attributes. */
@@ -128,11 +130,11 @@ static bool convert_without_slope(onnx_context *c, const sdlf_unary_options *opt
     if (options->function == SDLF_UNARY_HARD_SIGMOID && (options->alpha == 0 || options->beta == 0)) {
         x = onnx_with_number(c, "mul", x, (double)options->alpha);
         x = onnx_with_number(c, "add", x, (double)options->beta);
-        onnx_give(c, 0, onnx_layer(c, "clip", &(sdlf_clip_options){.low = 0, .high = 1}, &x, 1));
+        onnx_set_output(c, 0, onnx_layer(c, "clip", &(sdlf_clip_options){.low = 0, .high = 1}, &x, 1));
         return true;
     }
     if (options->function != SDLF_UNARY_ELU || options->alpha != 0) return false;
-    onnx_give(c, 0, onnx_layer(c, "relu", NULL, &x, 1));
+    onnx_set_output(c, 0, onnx_layer(c, "relu", NULL, &x, 1));
     return true;
 }
 
@@ -146,13 +148,13 @@ static void convert_unary(onnx_context *c)
     if (functions[at].beta_name != NULL) options.beta = onnx_real(c, functions[at].beta_name, functions[at].beta);
     onnx_flow x = onnx_in(c, 0);
     if (onnx_is_integer(x)) {
-        onnx_give(c, 0, onnx_integer_function(c, x));
+        onnx_set_output(c, 0, onnx_integer_function(c, x));
         return;
     }
     if (convert_without_slope(c, &options, x)) return;
     if ((functions[at].alpha != 0 && options.alpha == 0) || (functions[at].beta != 0 && options.beta == 0))
         onnx_unsupported(c, "an attribute alpha, beta or gamma of 0");
-    onnx_give(c, 0, onnx_layer(c, "unary", &options, &x, 1));
+    onnx_set_output(c, 0, onnx_layer(c, "unary", &options, &x, 1));
 }
 
 static void convert_gelu(onnx_context *c)
@@ -162,9 +164,10 @@ static void convert_gelu(onnx_context *c)
     if (!by_tanh && strcmp(approximate.text, "none") != 0)
         onnx_wrong(c, "attribute 'approximate' is '%s'", approximate.text);
     onnx_flow x = onnx_in(c, 0);
-    onnx_give(c, 0,
-              onnx_layer(c, "unary",
-                         &(sdlf_unary_options){.function = by_tanh ? SDLF_UNARY_GELU_TANH : SDLF_UNARY_GELU}, &x, 1));
+    onnx_set_output(c, 0,
+                    onnx_layer(c, "unary",
+                               &(sdlf_unary_options){.function = by_tanh ? SDLF_UNARY_GELU_TANH : SDLF_UNARY_GELU}, &x,
+                               1));
 }
 
 #define ONE_INPUT .minimum_inputs = 1, .maximum_inputs = 1

@@ -62,7 +62,7 @@ onnx_tensor onnx_new_integers(onnx_context *c, const int64_t *item, int count)
     return tensor;
 }
 
-void onnx_steps(sdlf_shape shape, int64_t *step)
+void onnx_strides(sdlf_shape shape, int64_t *step)
 {
     uint64_t next = 1; /* for an empty shape, whose dimensions may have any size, it wraps and is never used */
     for (int i = shape.rank - 1; i >= 0; i--) {
@@ -109,7 +109,7 @@ onnx_tensor onnx_pick(onnx_context *c, const onnx_tensor *from, sdlf_shape shape
     return to;
 }
 
-onnx_tensor onnx_solid(onnx_context *c, const onnx_tensor *tensor)
+onnx_tensor onnx_materialize(onnx_context *c, const onnx_tensor *tensor)
 {
     onnx_tensor_load(tensor, 0, tensor->count);
     if (!tensor->uniform) return *tensor;
@@ -210,7 +210,7 @@ sdlf_shape onnx_broadcast(onnx_context *c, sdlf_shape a, sdlf_shape b)
 void onnx_broadcast_steps(sdlf_shape from, sdlf_shape to, int64_t *step)
 {
     int64_t own[SDLF_MAX_RANK];
-    onnx_steps(from, own);
+    onnx_strides(from, own);
     for (int i = 0; i < to.rank; i++) {
         int at = i - (to.rank - from.rank);
         step[i] = at < 0 || from.dim[at] == 1 ? 0 : own[at];

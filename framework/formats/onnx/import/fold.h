@@ -10,7 +10,7 @@
  * the time. Their memory counts against the file's budget. */
 enum { ONNX_FOLD_LIMIT = 1 << 22, ONNX_FOLD_TOTAL = 1 << 25 };
 
-/* Creates a tensor with memory for its elements, held by the node and those to which it is given (onnx_give_constant,
+/* Creates a tensor with memory for its elements, held by the node and those to which it is given (onnx_set_output_constant,
  * onnx_fill_with). Fails, with NULL data, if there are too many, before anything is computed. */
 onnx_tensor onnx_new_tensor(onnx_context *c, onnx_type type, sdlf_shape shape);
 
@@ -27,10 +27,10 @@ onnx_tensor onnx_new_integers(onnx_context *c, const int64_t *item, int count);
 onnx_tensor onnx_pick(onnx_context *c, const onnx_tensor *from, sdlf_shape shape, int64_t start, const int64_t *step);
 
 /* The tensor with every element stored and loaded, if one represented all. */
-onnx_tensor onnx_solid(onnx_context *c, const onnx_tensor *tensor);
+onnx_tensor onnx_materialize(onnx_context *c, const onnx_tensor *tensor);
 
 /* Row-major strides of a shape. */
-void onnx_steps(sdlf_shape shape, int64_t *step);
+void onnx_strides(sdlf_shape shape, int64_t *step);
 
 /* Numbers in the widest type of their kind. */
 typedef struct onnx_numbers {

@@ -194,7 +194,7 @@ void onnx_fold_binary(onnx_context *c)
     }
     onnx_tensor result = *onnx_known(c, 0);
     for (int i = 1; i < c->input_count && onnx_ok(c); i++) result = apply(c, function, &result, onnx_known(c, i));
-    onnx_give_constant(c, 0, &result);
+    onnx_set_output_constant(c, 0, &result);
 }
 
 /* ---- one operand ---- */
@@ -252,7 +252,7 @@ void onnx_fold_unary(onnx_context *c)
             x.integer[i] = functions[at].integer(x.integer[i]);
     }
     onnx_tensor result = onnx_store_numbers(c, &x, onnx_known(c, 0)->type);
-    onnx_give_constant(c, 0, &result);
+    onnx_set_output_constant(c, 0, &result);
 }
 
 /* ---- the others ---- */
@@ -271,11 +271,11 @@ void onnx_fold_where(onnx_context *c)
     onnx_tensor result = onnx_pick(c, x, shape, 0, step);
     onnx_broadcast_steps(y->shape, shape, step);
     onnx_tensor other = onnx_pick(c, y, shape, 0, step);
-    result = onnx_solid(c, &result);
-    other = onnx_solid(c, &other);
+    result = onnx_materialize(c, &result);
+    other = onnx_materialize(c, &other);
     size_t size = onnx_type_size(result.type);
     for (int64_t i = 0; onnx_ok(c) && i < chosen.count; i++)
         if (!chosen.integer[i])
             memcpy((char *)result.data + (size_t)i * size, (const char *)other.data + (size_t)i * size, size);
-    onnx_give_constant(c, 0, &result);
+    onnx_set_output_constant(c, 0, &result);
 }

@@ -60,7 +60,7 @@ void onnx_fold_reduce(onnx_context *c)
     if (!onnx_ok(c)) return;
     bool gone[SDLF_MAX_RANK] = {false}, all = axes.count <= 0;
     if (all && onnx_flag(c, "noop_with_empty_axes", false)) {
-        onnx_give_constant(c, 0, from);
+        onnx_set_output_constant(c, 0, from);
         return;
     }
     for (int i = 0; i < axes.count; i++) gone[onnx_axis(c, axes.item[i], x.shape.rank)] = true;
@@ -104,5 +104,5 @@ void onnx_fold_reduce(onnx_context *c)
                 y.integer[i] /= x.count / y.count;
         }
     onnx_tensor result = onnx_store_numbers(c, &y, from->type);
-    onnx_give_constant(c, 0, &result);
+    onnx_set_output_constant(c, 0, &result);
 }

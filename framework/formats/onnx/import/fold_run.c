@@ -85,7 +85,7 @@ static sdlf_status take_output(onnx_context *c, const onnx_value *made, sdlf_pla
         sdlf_convert(real ? SDLF_FLOAT64 : SDLF_INT64, real ? (void *)numbers.number : (void *)numbers.integer, dtype,
                      raw, numbers.count);
         onnx_tensor tensor = onnx_store_numbers(c, &numbers, type);
-        onnx_give_constant(c, output, &tensor);
+        onnx_set_output_constant(c, output, &tensor);
     }
     free(raw);
     return status;
@@ -118,7 +118,7 @@ static sdlf_status run(onnx_context *c, const onnx_context *own, onnx_import *im
         const onnx_value *made = own->output[i];
         if (made == NULL || made->kind == ONNX_UNMADE) continue;
         if (made->kind == ONNX_CONSTANT)
-            onnx_give_constant(c, i, &made->tensor);
+            onnx_set_output_constant(c, i, &made->tensor);
         else
             status = take_output(c, made, plan, name, i);
     }

@@ -46,7 +46,7 @@ static void fold_gather(onnx_context *c)
     sdlf_shape x = onnx_shape(c, 0), indices = onnx_shape(c, 1);
     int axis = onnx_axis(c, onnx_integer(c, "axis", 0), x.rank);
     if (!onnx_ok(c)) return;
-    onnx_tensor from = onnx_solid(c, onnx_known(c, 0));
+    onnx_tensor from = onnx_materialize(c, onnx_known(c, 0));
     onnx_tensor to = onnx_new_tensor(c, from.type, gathered(c, x, axis, indices));
     onnx_numbers number = onnx_load_numbers(c, onnx_known(c, 1));
     if (onnx_ok(c) && number.real) onnx_wrong(c, "indices are integers");
@@ -60,7 +60,7 @@ static void fold_gather(onnx_context *c)
                 memcpy((char *)to.data + (size_t)(o * number.count + i) * bytes,
                        (const char *)from.data + (size_t)(o * length + at) * bytes, bytes);
         }
-    onnx_give_constant(c, 0, &to);
+    onnx_set_output_constant(c, 0, &to);
 }
 
 /* A single constant index is a slice. */
@@ -79,14 +79,14 @@ static void convert_gather(onnx_context *c)
         int batch = onnx_batch_axis(c, y);
         if (axis == batch) y = onnx_batch_fixed(c, y); /* another batch has more rows */
         if (x.dim[axis] > 1) y = onnx_layer(c, "slice", &options, &y, 1);
-        onnx_give(c, 0, onnx_reshape_batch(c, y, shape, batch < axis ? batch : batch - 1 + indices.rank));
+        onnx_set_output(c, 0, onnx_reshape_batch(c, y, shape, batch < axis ? batch : batch - 1 + indices.rank));
         return;
     }
     if (onnx_ok(c)) onnx_check_indices(c, 1, &x.dim[axis], 1);
     onnx_flow operands[] = {onnx_in(c, 0), onnx_in(c, 1)};
     if (onnx_ok(c) && axis == onnx_batch_axis(c, operands[0]) && onnx_is_constant(c, 1))
         operands[0] = onnx_batch_fixed(c, operands[0]);
-    onnx_give(c, 0, onnx_layer(c, "gather", &(sdlf_gather_options){.axis = axis - x.rank}, operands, 2));
+    onnx_set_output(c, 0, onnx_layer(c, "gather", &(sdlf_gather_options){.axis = axis - x.rank}, operands, 2));
 }
 
 const onnx_operator onnx_gather_operators[] = {

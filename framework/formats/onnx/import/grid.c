@@ -56,7 +56,7 @@ static onnx_flow reflected(onnx_context *c, onnx_flow x, double low, double span
     onnx_flow far = onnx_function(c, SDLF_UNARY_ABS, onnx_with_number(c, "sub", x, low));
     far = onnx_with_number(c, "modulo", far, 2 * span);
     onnx_flow back = onnx_with_number(c, "add", onnx_with_number(c, "mul", far, -1), 2 * span);
-    return onnx_with_number(c, "add", onnx_two(c, "min", far, back), low);
+    return onnx_with_number(c, "add", onnx_elementwise(c, "min", far, back), low);
 }
 
 /* Keys' cubic kernel at distance d, either within 1 or between 1 and 2. */
@@ -67,7 +67,7 @@ static onnx_flow cubic(onnx_context *c, onnx_flow d, bool near)
     onnx_flow y = onnx_with_number(c, "mul", d, factor[near][0]);
     for (int i = 1; i < 4; i++) {
         y = onnx_with_number(c, "add", y, factor[near][i]);
-        if (i < 3) y = onnx_two(c, "mul", y, d);
+        if (i < 3) y = onnx_elementwise(c, "mul", y, d);
     }
     return y;
 }
@@ -93,12 +93,12 @@ static taps taps_of(onnx_context *c, const sampling *s, onnx_flow coordinate, in
         onnx_with_number(c, "mul", onnx_with_number(c, "add", coordinate, 1), (s->corners ? size - 1 : size) / 2);
     if (!s->corners) u = onnx_with_number(c, "sub", u, 0.5);
     onnx_flow first = onnx_function(c, s->mode == NEAREST ? SDLF_UNARY_ROUND : SDLF_UNARY_FLOOR, u);
-    onnx_flow ratio = onnx_two(c, "sub", u, first);
+    onnx_flow ratio = onnx_elementwise(c, "sub", u, first);
     for (int i = 0; i < t.count && onnx_ok(c); i++) {
         int offset = s->mode == CUBIC ? i - 1 : i;
         onnx_flow at = offset == 0 ? first : onnx_with_number(c, "add", first, offset);
-        t.inside[i] =
-            onnx_two(c, "and", onnx_with_number(c, "greater_equal", at, 0), onnx_with_number(c, "less", at, size));
+        t.inside[i] = onnx_elementwise(c, "and", onnx_with_number(c, "greater_equal", at, 0),
+                                       onnx_with_number(c, "less", at, size));
         if (s->border == REFLECTION) at = reflected(c, at, low, span);
         t.index[i] = onnx_cast(c, clamped(c, at, 0, size - 1), SDLF_INT64);
         t.weight[i] = s->mode == NEAREST ? ratio : weight_of(c, s, ratio, i);
@@ -128,16 +128,16 @@ static onnx_flow sum_of_taps(onnx_context *c, const sampling *s, onnx_flow rows,
         onnx_flow place = first, weight = first, inside = first;
         for (int a = 0, rest = k; a < axes; rest /= t[a].count, a++) {
             int i = rest % t[a].count;
-            place =
-                onnx_two(c, "add", place, onnx_two(c, "mul", t[a].index[i], onnx_int64s(c, &stride[a], SDLF_SCALAR)));
-            weight = a == 0 ? t[a].weight[i] : onnx_two(c, "mul", weight, t[a].weight[i]);
-            inside = a == 0 ? t[a].inside[i] : onnx_two(c, "and", inside, t[a].inside[i]);
+            place = onnx_elementwise(
+                c, "add", place, onnx_elementwise(c, "mul", t[a].index[i], onnx_int64s(c, &stride[a], SDLF_SCALAR)));
+            weight = a == 0 ? t[a].weight[i] : onnx_elementwise(c, "mul", weight, t[a].weight[i]);
+            inside = a == 0 ? t[a].inside[i] : onnx_elementwise(c, "and", inside, t[a].inside[i]);
         }
         onnx_flow value = onnx_gather(c, rows, place, 0);
-        if (s->mode != NEAREST) value = onnx_two(c, "mul", value, last_axis_added(c, weight));
+        if (s->mode != NEAREST) value = onnx_elementwise(c, "mul", value, last_axis_added(c, weight));
         if (s->border == ZEROS)
             value = onnx_choose(c, last_axis_added(c, inside), value, onnx_number(c, SDLF_FLOAT32, 0));
-        sum = k == 0 ? value : onnx_two(c, "add", sum, value);
+        sum = k == 0 ? value : onnx_elementwise(c, "add", sum, value);
     }
     return sum;
 }
@@ -169,7 +169,7 @@ static void convert_grid_sample(onnx_context *c)
     onnx_flow rows = onnx_join_axes(c, x, 2, shape.rank - 1); /* (N, channels, elements) */
     rows = onnx_join_axes(c, onnx_transpose(c, rows, (const int[]){0, 2, 1}), 0, 1);
     onnx_flow sum = sum_of_taps(c, &s, rows, t, &shape, axes);
-    onnx_give(c, 0, onnx_reshape_batch(c, onnx_transpose(c, sum, (const int[]){0, 2, 1}), y, -1));
+    onnx_set_output(c, 0, onnx_reshape_batch(c, onnx_transpose(c, sum, (const int[]){0, 2, 1}), y, -1));
 }
 
 /* ---- AffineGrid ---- */
@@ -201,7 +201,7 @@ static void convert_affine_grid(onnx_context *c)
         }
     }
     onnx_flow grid = onnx_product(c, onnx_constant_layer(c, &base), theta, true);
-    onnx_give(c, 0, onnx_reshape(c, grid, y));
+    onnx_set_output(c, 0, onnx_reshape(c, grid, y));
 }
 
 const onnx_operator onnx_grid_operators[] = {

@@ -125,7 +125,7 @@ static sdlf_status check_type(const onnx_file *file, const Onnx__ValueInfoProto 
     sdlf_dtype found = value->kind == ONNX_CONSTANT ? onnx_type_computed((int)value->tensor.type) : value->flow.dtype;
     bool same = sdlf_dtype_is_float(expected) ? sdlf_dtype_is_float(found) : expected == found;
     if (expected == SDLF_NONE || found == SDLF_NONE || same) return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_FORMAT, "%s: output '%s' is said to be of %s, and is of %s", file->path,
+    return sdlf_fail(SDLF_ERROR_FORMAT, "%s: output '%s' is declared as %s, but is %s", file->path,
                      text_show(value->name).text, onnx_type_name(said), sdlf_dtype_name(found));
 }
 
@@ -145,7 +145,7 @@ static sdlf_status add_outputs(onnx_import *import)
             static const Onnx__NodeProto none = ONNX__NODE_PROTO__INIT;
             onnx_context c = {.import = import, .node = &none, .position = file->node_count};
             if (value->tensor.batched)
-                onnx_unsupported(&c, "it has no elements, in each of a batch that is the plan's to choose");
+                onnx_unsupported(&c, "it has no elements in a sample, but the plan chooses the batch");
             flow = value->tensor.count == 0 ? onnx_empty_output(&c, &value->tensor)
                                             : onnx_constant_layer(&c, &value->tensor);
             onnx_blocks_end_node(&file->blocks);

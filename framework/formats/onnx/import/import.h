@@ -312,8 +312,8 @@ onnx_flow onnx_transpose(onnx_context *c, onnx_flow x, const int *order);
 
 /* ---- outputs ---- */
 
-void onnx_give(onnx_context *c, int output, onnx_flow flow);
-void onnx_give_constant(onnx_context *c, int output, const onnx_tensor *tensor);
+void onnx_set_output(onnx_context *c, int output, onnx_flow flow);
+void onnx_set_output_constant(onnx_context *c, int output, const onnx_tensor *tensor);
 
 /* The next node, if it can be fused into this one: of type `type`, the only reader of output 0, with a constant as its
  * other input. Returns that constant, or NULL. */

@@ -24,7 +24,7 @@ static onnx_flow offsets(onnx_context *c, sdlf_shape shape, const int64_t *step,
 
 static onnx_flow times(onnx_context *c, onnx_flow x, int64_t factor)
 {
-    return factor == 1 ? x : onnx_two(c, "mul", x, onnx_int64s(c, &factor, SDLF_SCALAR));
+    return factor == 1 ? x : onnx_elementwise(c, "mul", x, onnx_int64s(c, &factor, SDLF_SCALAR));
 }
 
 onnx_flow onnx_gather_along(onnx_context *c, onnx_flow x, onnx_flow index, int axis)
@@ -36,10 +36,10 @@ onnx_flow onnx_gather_along(onnx_context *c, onnx_flow x, onnx_flow index, int a
     if (!fits)
         onnx_wrong(c, "indices %s of an input %s", sdlf_shape_print(index.shape).text, sdlf_shape_print(x.shape).text);
     if (!onnx_ok(c)) return x;
-    onnx_steps(x.shape, step);
+    onnx_strides(x.shape, step);
     if (onnx_batch_axis(c, index) >= 0) index = onnx_batch_fixed(c, index);
     onnx_flow place = times(c, onnx_wrap(c, index, x.shape.dim[axis]), step[axis]);
-    place = onnx_two(c, "add", place, offsets(c, index.shape, step, axis));
+    place = onnx_elementwise(c, "add", place, offsets(c, index.shape, step, axis));
     return onnx_gather(c, onnx_flat(c, x), place, 0);
 }
 
@@ -48,7 +48,7 @@ static void convert_gather_elements(onnx_context *c)
     onnx_flow x = onnx_in(c, 0), index = onnx_in(c, 1);
     int axis = onnx_axis(c, onnx_integer(c, "axis", 0), x.shape.rank);
     if (onnx_ok(c)) onnx_check_indices(c, 1, &x.shape.dim[axis], 1);
-    onnx_give(c, 0, onnx_gather_along(c, x, index, axis));
+    onnx_set_output(c, 0, onnx_gather_along(c, x, index, axis));
 }
 
 /* ---- GatherND ---- */
@@ -80,14 +80,14 @@ static void convert_gather_nd(onnx_context *c)
     int64_t inner = sdlf_shape_span(x.shape, end, x.shape.rank), count = sdlf_shape_span(index.shape, 0, last);
     index = onnx_cast(c, index, SDLF_INT64);
     if (onnx_batch_axis(c, index) >= 0) index = onnx_batch_fixed(c, index);
-    onnx_flow moved = onnx_two(c, "add", index, onnx_int64s(c, size, sdlf_shape(depth)));
+    onnx_flow moved = onnx_elementwise(c, "add", index, onnx_int64s(c, size, sdlf_shape(depth)));
     index = onnx_choose(c, onnx_with_number(c, "less", index, 0), moved, index);
-    index = onnx_two(c, "mul", index, onnx_int64s(c, step, sdlf_shape(depth)));
+    index = onnx_elementwise(c, "mul", index, onnx_int64s(c, step, sdlf_shape(depth)));
     index = onnx_reduce_integers(c, index, SDLF_REDUCE_LAYER_SUM, sdlf_shape(last), false);
     index = onnx_reshape_batch(c, index, sdlf_shape(batches, count / (batches > 0 ? batches : 1)), -1);
-    index = onnx_two(c, "add", index, onnx_count_up(c, 0, rows, batches, 0, 2));
+    index = onnx_elementwise(c, "add", index, onnx_count_up(c, 0, rows, batches, 0, 2));
     x = onnx_reshape_batch(c, onnx_flat(c, x), sdlf_shape(batches * rows, inner), -1);
-    onnx_give(c, 0, onnx_reshape_batch(c, onnx_gather(c, x, index, 0), y, -1));
+    onnx_set_output(c, 0, onnx_reshape_batch(c, onnx_gather(c, x, index, 0), y, -1));
 }
 
 /* ---- ReverseSequence ---- */
@@ -112,12 +112,12 @@ static void convert_reverse_sequence(onnx_context *c)
     length =
         onnx_reshape_batch(c, onnx_flat(c, length), sdlf_shape(batch == 0 ? count : 1, batch == 0 ? 1 : count), -1);
     onnx_flow place = onnx_count_up(c, 0, 1, size, time, 2);
-    onnx_flow turned = onnx_with_number(c, "sub", onnx_two(c, "sub", length, place), 1);
-    onnx_flow row = onnx_choose(c, onnx_two(c, "less", place, length), turned, place);
-    row = onnx_two(c, "add", times(c, row, time == 0 ? count : 1),
-                   onnx_count_up(c, 0, time == 0 ? 1 : size, count, batch, 2));
+    onnx_flow turned = onnx_with_number(c, "sub", onnx_elementwise(c, "sub", length, place), 1);
+    onnx_flow row = onnx_choose(c, onnx_elementwise(c, "less", place, length), turned, place);
+    row = onnx_elementwise(c, "add", times(c, row, time == 0 ? count : 1),
+                           onnx_count_up(c, 0, time == 0 ? 1 : size, count, batch, 2));
     onnx_flow rows = onnx_join_axes(c, x, 0, 1);
-    onnx_give(c, 0, onnx_gather(c, rows, row, 0));
+    onnx_set_output(c, 0, onnx_gather(c, rows, row, 0));
 }
 
 const onnx_operator onnx_index_operators[] = {

@@ -49,7 +49,8 @@ static onnx_flow centred(onnx_context *c, int input, int zero)
     x = onnx_cast(c, x, SDLF_FLOAT32);
     if (onnx_has(c, zero) && is_number(c, zero)) return with_integer(c, "sub", x, zero);
     return onnx_has(c, zero)
-               ? onnx_two(c, "sub", x, onnx_reshape(c, onnx_cast(c, onnx_in(c, zero), SDLF_FLOAT32), SDLF_SCALAR))
+               ? onnx_elementwise(c, "sub", x,
+                                  onnx_reshape(c, onnx_cast(c, onnx_in(c, zero), SDLF_FLOAT32), SDLF_SCALAR))
                : x;
 }
 
@@ -73,7 +74,7 @@ static onnx_flow product(onnx_context *c, int a, int a_zero, int b, int b_zero)
 
 static void convert_matmul_integer(onnx_context *c)
 {
-    onnx_give(c, 0, product(c, 0, 2, 1, 3));
+    onnx_set_output(c, 0, product(c, 0, 2, 1, 3));
 }
 
 /* saturate(round(x / scale) + zero point), in the zero point's type; x is already divided by `scale`. */
@@ -83,7 +84,7 @@ static void give_quantised(onnx_context *c, onnx_flow x, int zero)
         onnx_type type = onnx_known(c, zero)->type;
         if (type != ONNX_UINT8 && type != ONNX_INT8) onnx_unsupported(c, "to %s", onnx_type_name(type));
         x = with_integer(c, "add", onnx_function(c, SDLF_UNARY_ROUND, x), zero);
-        onnx_give(c, 0, onnx_cast(c, x, onnx_type_computed(type))); /* which saturates */
+        onnx_set_output(c, 0, onnx_cast(c, x, onnx_type_computed(type))); /* which saturates */
         return;
     }
     onnx_flow y = onnx_in(c, zero);
@@ -91,17 +92,17 @@ static void give_quantised(onnx_context *c, onnx_flow x, int zero)
         onnx_unsupported(c, "to %s, zero points of shape %s", sdlf_dtype_name(y.dtype), sdlf_shape_print(y.shape).text);
     sdlf_dtype dtype = y.dtype;
     y = onnx_reshape(c, onnx_cast(c, y, SDLF_FLOAT32), SDLF_SCALAR);
-    x = onnx_two(c, "add", onnx_function(c, SDLF_UNARY_ROUND, x), y);
-    onnx_give(c, 0, onnx_cast(c, x, dtype)); /* which saturates */
+    x = onnx_elementwise(c, "add", onnx_function(c, SDLF_UNARY_ROUND, x), y);
+    onnx_set_output(c, 0, onnx_cast(c, x, dtype)); /* which saturates */
 }
 
 static void convert_qlinear_matmul(onnx_context *c)
 {
     onnx_flow sum = onnx_cast(c, product(c, 0, 2, 3, 5), SDLF_FLOAT32);
     int rank = onnx_shape(c, 0).rank;
-    onnx_flow scale = onnx_two(c, "mul", along(c, 1, true, rank), along(c, 4, false, rank));
-    scale = onnx_two(c, "div", scale, onnx_reshape(c, onnx_in(c, 6), SDLF_SCALAR));
-    give_quantised(c, onnx_two(c, "mul", sum, scale), 7);
+    onnx_flow scale = onnx_elementwise(c, "mul", along(c, 1, true, rank), along(c, 4, false, rank));
+    scale = onnx_elementwise(c, "div", scale, onnx_reshape(c, onnx_in(c, 6), SDLF_SCALAR));
+    give_quantised(c, onnx_elementwise(c, "mul", sum, scale), 7);
 }
 
 /* ---- convolutions ---- */
@@ -167,12 +168,12 @@ static onnx_flow convolution(onnx_context *c, onnx_flow x, int input, int zero)
     if (!onnx_ok(c)) return x;
     onnx_flow sum = onnx_cast(c, onnx_convolve(c, x, &high, NULL), SDLF_INT32);
     sum = onnx_with_number(c, "mul", sum, 16);
-    return onnx_two(c, "add", sum, onnx_cast(c, onnx_convolve(c, x, &low, NULL), SDLF_INT32));
+    return onnx_elementwise(c, "add", sum, onnx_cast(c, onnx_convolve(c, x, &low, NULL), SDLF_INT32));
 }
 
 static void convert_conv_integer(onnx_context *c)
 {
-    onnx_give(c, 0, convolution(c, centred(c, 0, 2), 1, 3));
+    onnx_set_output(c, 0, convolution(c, centred(c, 0, 2), 1, 3));
 }
 
 /* A scalar, or one value per filter of x, (N, filters, ...). */
@@ -221,7 +222,7 @@ static onnx_flow scaled(onnx_context *c, onnx_flow sum, int rank)
         factor[k] = factor[k] / y;
     }
     if (scales->count == 1) return onnx_with_number(c, "mul", sum, (double)factor[0]);
-    return onnx_two(c, "mul", sum, onnx_constant_layer(c, &factors));
+    return onnx_elementwise(c, "mul", sum, onnx_constant_layer(c, &factors));
 }
 
 static void convert_qlinear_conv(onnx_context *c)
@@ -230,16 +231,16 @@ static void convert_qlinear_conv(onnx_context *c)
     int rank = x.shape.rank;
     if (!convolve_at_once(c, x, &sum)) {
         sum = convolution(c, x, 3, 5);
-        if (onnx_has(c, 8)) sum = onnx_two(c, "add", sum, of_filters(c, 8, rank));
+        if (onnx_has(c, 8)) sum = onnx_elementwise(c, "add", sum, of_filters(c, 8, rank));
         sum = onnx_cast(c, sum, SDLF_FLOAT32);
     }
     if (onnx_ok(c) && is_number(c, 1) && is_number(c, 6) && onnx_is_constant(c, 4)) {
         give_quantised(c, scaled(c, sum, rank), 7);
         return;
     }
-    onnx_flow scale = onnx_two(c, "mul", onnx_reshape(c, onnx_in(c, 1), SDLF_SCALAR), of_filters(c, 4, rank));
-    scale = onnx_two(c, "div", scale, onnx_reshape(c, onnx_in(c, 6), SDLF_SCALAR));
-    give_quantised(c, onnx_two(c, "mul", sum, scale), 7);
+    onnx_flow scale = onnx_elementwise(c, "mul", onnx_reshape(c, onnx_in(c, 1), SDLF_SCALAR), of_filters(c, 4, rank));
+    scale = onnx_elementwise(c, "div", scale, onnx_reshape(c, onnx_in(c, 6), SDLF_SCALAR));
+    give_quantised(c, onnx_elementwise(c, "mul", sum, scale), 7);
 }
 
 /* ---- DynamicQuantizeLinear ---- */
@@ -247,8 +248,8 @@ static void convert_qlinear_conv(onnx_context *c)
 static void convert_dynamic(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0), y = onnx_layer(c, "dynamic_quantize", NULL, &x, 1);
-    onnx_give(c, 0, y);
-    for (int i = 1; i < 3; i++) onnx_give(c, i, onnx_layer_output(c, y, i));
+    onnx_set_output(c, 0, y);
+    for (int i = 1; i < 3; i++) onnx_set_output(c, i, onnx_layer_output(c, y, i));
 }
 
 #define CONVOLUTION " auto_pad dilations group kernel_shape pads strides "

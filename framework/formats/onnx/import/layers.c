@@ -133,14 +133,14 @@ void onnx_fill_with(onnx_context *c, onnx_flow flow, const char *parameter, onnx
 
 /* ---- outputs ---- */
 
-void onnx_give(onnx_context *c, int output, onnx_flow flow)
+void onnx_set_output(onnx_context *c, int output, onnx_flow flow)
 {
     if (!onnx_ok(c) || output >= c->output_count || c->output[output] == NULL) return;
     c->output[output]->kind = ONNX_FLOW;
     c->output[output]->flow = flow;
 }
 
-void onnx_give_constant(onnx_context *c, int output, const onnx_tensor *tensor)
+void onnx_set_output_constant(onnx_context *c, int output, const onnx_tensor *tensor)
 {
     if (!onnx_ok(c) || output >= c->output_count || c->output[output] == NULL) return;
     onnx_block_hold(tensor->block);

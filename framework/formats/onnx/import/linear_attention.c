@@ -36,14 +36,14 @@ typedef struct linear_attention {
 static onnx_flow step(onnx_context *c, linear_attention *a, int64_t t)
 {
     onnx_flow k = onnx_take(c, a->k, 3, t, 1, 1), v = onnx_take(c, a->v, 2, t, 1, 1);
-    if (a->decays && a->has_state) a->state = onnx_two(c, "mul", a->state, onnx_take(c, a->decay, 3, t, 1, 1));
+    if (a->decays && a->has_state) a->state = onnx_elementwise(c, "mul", a->state, onnx_take(c, a->decay, 3, t, 1, 1));
     if (a->corrects) {
         onnx_flow row = onnx_transpose(c, k, (const int[]){0, 1, 3, 2});
-        if (a->has_state) v = onnx_two(c, "sub", v, onnx_product(c, row, a->state, false));
-        v = onnx_two(c, "mul", v, onnx_take(c, a->beta, 2, t, 1, 1));
+        if (a->has_state) v = onnx_elementwise(c, "sub", v, onnx_product(c, row, a->state, false));
+        v = onnx_elementwise(c, "mul", v, onnx_take(c, a->beta, 2, t, 1, 1));
     }
-    onnx_flow written = onnx_two(c, "mul", k, v);
-    a->state = a->has_state ? onnx_two(c, "add", a->state, written) : written;
+    onnx_flow written = onnx_elementwise(c, "mul", k, v);
+    a->state = a->has_state ? onnx_elementwise(c, "add", a->state, written) : written;
     a->has_state = true;
     onnx_flow q = onnx_join_axes(c, onnx_take(c, a->q, 2, t, 1, 1), 2, 3);
     return onnx_with_number(c, "mul", onnx_product(c, q, a->state, false), a->scale);
@@ -93,8 +93,8 @@ static void convert_linear_attention(onnx_context *c)
     for (int64_t t = 0; t < steps && onnx_ok(c); t++)
         row[t] = onnx_split_axis(c, onnx_join_axes(c, step(c, &a, t), 1, 3), 1, 1);
     if (!onnx_ok(c)) return;
-    onnx_give(c, 0, onnx_join(c, row, (int)steps, 1));
-    if (c->output_count > 1) onnx_give(c, 1, a.state);
+    onnx_set_output(c, 0, onnx_join(c, row, (int)steps, 1));
+    if (c->output_count > 1) onnx_set_output(c, 1, a.state);
 }
 
 /* ---- CausalConvWithState ---- */
@@ -132,18 +132,18 @@ static void convert_causal_conv(onnx_context *c)
     onnx_fill_with(c, y, "weight", (onnx_fill){.tensor = *weight});
     if (bias != NULL) onnx_fill_with(c, y, "bias", (onnx_fill){.tensor = *bias});
     y = onnx_as_before(c, y, 3);
-    if (silu) y = onnx_two(c, "mul", y, onnx_layer(c, "sigmoid", NULL, &y, 1));
-    onnx_give(c, 0, y);
+    if (silu) y = onnx_elementwise(c, "mul", y, onnx_layer(c, "sigmoid", NULL, &y, 1));
+    onnx_set_output(c, 0, y);
     if (c->output_count < 2 || c->output[1] == NULL) return;
     if (before == 0 && onnx_ok(c)) {
         sdlf_shape none = x.shape;
         none.dim[2] = 0;
         onnx_tensor empty = {.name = "", .type = ONNX_FLOAT, .shape = none, .data = ""};
         empty.batched = onnx_batch_axis(c, x) >= 0;
-        onnx_give_constant(c, 1, &empty);
+        onnx_set_output_constant(c, 1, &empty);
         return;
     }
-    onnx_give(c, 1, onnx_take(c, x, 2, length, before, 1));
+    onnx_set_output(c, 1, onnx_take(c, x, 2, length, before, 1));
 }
 
 const onnx_operator onnx_state_operators[] = {

@@ -23,11 +23,11 @@ static void loss(onnx_context *c, onnx_flow x)
     if (!onnx_ok(c)) return;
     int64_t classes = x.shape.dim[1];
     onnx_flow label = with_classes(c, onnx_cast(c, onnx_in(c, 1), SDLF_INT64));
-    onnx_flow hot = onnx_two(c, "equal", label, onnx_count_up(c, 0, 1, classes, 1, x.shape.rank));
+    onnx_flow hot = onnx_elementwise(c, "equal", label, onnx_count_up(c, 0, 1, classes, 1, x.shape.rank));
     if (onnx_has_attribute(c, "ignore_index")) {
         int64_t ignored = onnx_integer(c, "ignore_index", 0);
-        onnx_flow counts = onnx_not(c, onnx_two(c, "equal", label, onnx_int64s(c, &ignored, SDLF_SCALAR)));
-        hot = onnx_two(c, "and", hot, counts);
+        onnx_flow counts = onnx_not(c, onnx_elementwise(c, "equal", label, onnx_int64s(c, &ignored, SDLF_SCALAR)));
+        hot = onnx_elementwise(c, "and", hot, counts);
     }
     onnx_flow weight = onnx_number(c, SDLF_FLOAT32, 1), zero = onnx_number(c, SDLF_FLOAT32, 0);
     if (onnx_has(c, 2)) {
@@ -35,16 +35,17 @@ static void loss(onnx_context *c, onnx_flow x)
         for (int i = 1; i < shape.rank; i++) shape.dim[i] = 1;
         weight = onnx_reshape(c, onnx_in(c, 2), shape);
     }
-    onnx_flow each = onnx_choose(c, hot, onnx_two(c, "mul", x, onnx_with_number(c, "mul", weight, -1)), zero);
+    onnx_flow each = onnx_choose(c, hot, onnx_elementwise(c, "mul", x, onnx_with_number(c, "mul", weight, -1)), zero);
     if (none) {
-        onnx_give(c, 0, onnx_reduce(c, each, SDLF_REDUCE_LAYER_SUM, sdlf_shape(1), false));
+        onnx_set_output(c, 0, onnx_reduce(c, each, SDLF_REDUCE_LAYER_SUM, sdlf_shape(1), false));
         return;
     }
     onnx_flow all = onnx_reduce(c, each, SDLF_REDUCE_LAYER_SUM, SDLF_SCALAR, false);
     if (!sum)
-        all = onnx_two(c, "div", all,
-                       onnx_reduce(c, onnx_choose(c, hot, weight, zero), SDLF_REDUCE_LAYER_SUM, SDLF_SCALAR, false));
-    onnx_give(c, 0, all);
+        all = onnx_elementwise(
+            c, "div", all,
+            onnx_reduce(c, onnx_choose(c, hot, weight, zero), SDLF_REDUCE_LAYER_SUM, SDLF_SCALAR, false));
+    onnx_set_output(c, 0, all);
 }
 
 static void convert_likelihood(onnx_context *c)
@@ -57,7 +58,7 @@ static void convert_cross_entropy(onnx_context *c)
     onnx_flow x = onnx_in(c, 0);
     x = onnx_layer(c, "log_softmax", &(sdlf_softmax_options){.axis = 1}, &x, 1);
     loss(c, x);
-    onnx_give(c, 1, x);
+    onnx_set_output(c, 1, x);
 }
 
 const onnx_operator onnx_loss_operators[] = {

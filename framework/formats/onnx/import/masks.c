@@ -20,7 +20,7 @@ static onnx_flow triangle(onnx_context *c, int64_t rows, int64_t columns, int64_
 static void convert_trilu(onnx_context *c)
 {
     if (onnx_is_constant(c, 0) && onnx_known(c, 0)->count == 0) { /* empty: there are no triangles */
-        onnx_give_constant(c, 0, onnx_known(c, 0));
+        onnx_set_output_constant(c, 0, onnx_known(c, 0));
         return;
     }
     onnx_flow x = onnx_in(c, 0);
@@ -30,7 +30,7 @@ static void convert_trilu(onnx_context *c)
     int64_t rows = x.shape.dim[x.shape.rank - 2], columns = x.shape.dim[x.shape.rank - 1];
     double within = k < -(double)rows ? -(double)rows - 1 : k > (double)columns ? (double)columns + 1 : k;
     onnx_flow mask = triangle(c, rows, columns, onnx_to_integer(within), onnx_flag(c, "upper", true));
-    onnx_give(c, 0, onnx_choose(c, mask, x, onnx_number(c, x.dtype, 0)));
+    onnx_set_output(c, 0, onnx_choose(c, mask, x, onnx_number(c, x.dtype, 0)));
 }
 
 static void fold_eye_like(onnx_context *c)
@@ -51,7 +51,7 @@ static void fold_eye_like(onnx_context *c)
     for (int64_t i = crosses && k < 0 ? -k : 0; crosses && i < rows && i + k < columns; i++)
         sdlf_convert(onnx_type_dtype((int)type), (char *)eye.data + (size_t)(i * columns + i + k) * size, SDLF_FLOAT64,
                      &one, 1);
-    onnx_give_constant(c, 0, &eye);
+    onnx_set_output_constant(c, 0, &eye);
 }
 
 /* ---- OneHot ---- */
@@ -70,10 +70,10 @@ static void convert_one_hot(onnx_context *c)
     for (int i = 0; i < rank; i++) shape.dim[i] = i == axis ? 1 : index.shape.dim[i - (i > axis)];
     int batch = onnx_batch_axis(c, index);
     index = onnx_reshape_batch(c, onnx_wrap(c, index, (int64_t)depth), shape, batch < axis ? batch : batch + 1);
-    onnx_flow hot = onnx_two(c, "equal", index, onnx_count_up(c, 0, 1, (int64_t)depth, axis, rank));
+    onnx_flow hot = onnx_elementwise(c, "equal", index, onnx_count_up(c, 0, 1, (int64_t)depth, axis, rank));
     onnx_flow off = onnx_reshape(c, onnx_take(c, values, 0, 0, 1, 1), SDLF_SCALAR);
     onnx_flow on = onnx_reshape(c, onnx_take(c, values, 0, 1, 1, 1), SDLF_SCALAR);
-    onnx_give(c, 0, onnx_choose(c, hot, on, off));
+    onnx_set_output(c, 0, onnx_choose(c, hot, on, off));
 }
 
 /* ---- running sums and products ---- */
@@ -104,8 +104,8 @@ static void convert_running(onnx_context *c)
                        : onnx_with_number(c, "add", onnx_with_number(c, "mul", x, 0), neutral);
     if (c->import->options->keep_rows && length < STEPS_KEPT) length = STEPS_KEPT;
     for (int64_t places = 1; places < length && onnx_ok(c); places *= 2)
-        x = onnx_two(c, products ? "mul" : "add", x, moved(c, x, axis, places, back, neutral));
-    onnx_give(c, 0, x);
+        x = onnx_elementwise(c, products ? "mul" : "add", x, moved(c, x, axis, places, back, neutral));
+    onnx_set_output(c, 0, x);
 }
 
 const onnx_operator onnx_mask_operators[] = {

@@ -42,7 +42,7 @@ static onnx_flow rows(onnx_context *c)
 /* Restores the rank of the input: (features) if it had rank 1. */
 static void give_rows(onnx_context *c, onnx_flow y)
 {
-    onnx_give(c, 0, onnx_ok(c) && onnx_shape(c, 0).rank == 1 ? onnx_reshape(c, y, onnx_shape(c, 0)) : y);
+    onnx_set_output(c, 0, onnx_ok(c) && onnx_shape(c, 0).rank == 1 ? onnx_reshape(c, y, onnx_shape(c, 0)) : y);
 }
 
 static void convert_scaler(onnx_context *c)
@@ -50,8 +50,8 @@ static void convert_scaler(onnx_context *c)
     onnx_flow x = rows(c);
     if (!onnx_ok(c)) return;
     sdlf_shape features = sdlf_shape(x.shape.dim[1]);
-    if (onnx_has_attribute(c, "offset")) x = onnx_two(c, "sub", x, reals_as_layer(c, "offset", features));
-    if (onnx_has_attribute(c, "scale")) x = onnx_two(c, "mul", x, reals_as_layer(c, "scale", features));
+    if (onnx_has_attribute(c, "offset")) x = onnx_elementwise(c, "sub", x, reals_as_layer(c, "offset", features));
+    if (onnx_has_attribute(c, "scale")) x = onnx_elementwise(c, "mul", x, reals_as_layer(c, "scale", features));
     give_rows(c, x);
 }
 
@@ -68,14 +68,14 @@ static void convert_normalizer(onnx_context *c)
     else
         onnx_wrong(c, "attribute 'norm' is '%s'", norm.text);
     onnx_flow none = onnx_with_number(c, "equal", size, 0); /* a row of zeros is unchanged */
-    give_rows(c, onnx_two(c, "div", x, onnx_choose(c, none, onnx_number(c, SDLF_FLOAT32, 1), size)));
+    give_rows(c, onnx_elementwise(c, "div", x, onnx_choose(c, none, onnx_number(c, SDLF_FLOAT32, 1), size)));
 }
 
 static void convert_binarizer(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0);
     onnx_flow is = onnx_with_number(c, "greater", x, (double)onnx_real(c, "threshold", 0));
-    onnx_give(c, 0, onnx_cast(c, is, x.dtype));
+    onnx_set_output(c, 0, onnx_cast(c, is, x.dtype));
 }
 
 static void convert_imputer(onnx_context *c)
@@ -84,8 +84,8 @@ static void convert_imputer(onnx_context *c)
     double missing = (double)onnx_real(c, "replaced_value_float", 0);
     if (!onnx_ok(c)) return;
     onnx_flow value = reals_as_layer(c, "imputed_value_floats", sdlf_shape(x.shape.dim[1]));
-    onnx_flow is = isnan(missing) ? onnx_not(c, onnx_two(c, "equal", x, x))
-                                  : onnx_two(c, "equal", x, onnx_number(c, SDLF_FLOAT32, missing));
+    onnx_flow is = isnan(missing) ? onnx_not(c, onnx_elementwise(c, "equal", x, x))
+                                  : onnx_elementwise(c, "equal", x, onnx_number(c, SDLF_FLOAT32, missing));
     give_rows(c, onnx_choose(c, is, value, x));
 }
 
@@ -95,7 +95,7 @@ static void convert_extractor(onnx_context *c)
     if (!onnx_ok(c)) return;
     if (x.shape.rank == 1) x = onnx_split_axis(c, x, 0, 1);
     index = onnx_flat(c, index);
-    if (onnx_ok(c)) onnx_give(c, 0, onnx_gather(c, x, index, x.shape.rank - 1));
+    if (onnx_ok(c)) onnx_set_output(c, 0, onnx_gather(c, x, index, x.shape.rank - 1));
 }
 
 static void convert_vectorizer(onnx_context *c)
@@ -110,7 +110,7 @@ static void convert_vectorizer(onnx_context *c)
             (sizes == NULL || (sizes->n_ints == (size_t)c->input_count && sizes->ints[i] == part[i].shape.dim[1]));
         if (onnx_ok(c) && !fits) onnx_unsupported(c, "input %d of %s", i, sdlf_shape_print(part[i].shape).text);
     }
-    if (onnx_ok(c)) onnx_give(c, 0, onnx_join(c, part, c->input_count, 1));
+    if (onnx_ok(c)) onnx_set_output(c, 0, onnx_join(c, part, c->input_count, 1));
 }
 
 /* ---- outputs of models ---- */
@@ -144,8 +144,8 @@ static void give_classes(onnx_context *c, onnx_flow scores, onnx_list labels)
 {
     onnx_flow best = onnx_layer(c, "arg_reduce", &(sdlf_arg_reduce_layer_options){.axis = 1}, &scores, 1);
     onnx_flow label = onnx_gather(c, onnx_int64s(c, labels.item, sdlf_shape(labels.count)), best, 0);
-    onnx_give(c, 0, label);
-    if (c->output_count > 1) onnx_give(c, 1, transformed(c, scores));
+    onnx_set_output(c, 0, label);
+    if (c->output_count > 1) onnx_set_output(c, 1, transformed(c, scores));
 }
 
 /* x (N, features) times the coefficients' rows, (targets, features), plus the intercepts. */
@@ -156,13 +156,13 @@ static onnx_flow linear(onnx_context *c, onnx_flow x, int64_t targets)
     if (!onnx_ok(c)) return x;
     onnx_flow y = onnx_product(c, x, reals_as_layer(c, "coefficients", sdlf_shape(targets, x.shape.dim[1])), true);
     return onnx_has_attribute(c, "intercepts")
-               ? onnx_two(c, "add", y, reals_as_layer(c, "intercepts", sdlf_shape(targets)))
+               ? onnx_elementwise(c, "add", y, reals_as_layer(c, "intercepts", sdlf_shape(targets)))
                : y;
 }
 
 static void convert_linear_regressor(onnx_context *c)
 {
-    onnx_give(c, 0, transformed(c, linear(c, rows(c), onnx_integer(c, "targets", 1))));
+    onnx_set_output(c, 0, transformed(c, linear(c, rows(c), onnx_integer(c, "targets", 1))));
 }
 
 static void convert_linear_classifier(onnx_context *c)
@@ -179,7 +179,7 @@ static void convert_linear_classifier(onnx_context *c)
 static onnx_flow with_base(onnx_context *c, onnx_flow y, int64_t targets)
 {
     return onnx_has_attribute(c, "base_values")
-               ? onnx_two(c, "add", y, reals_as_layer(c, "base_values", sdlf_shape(targets)))
+               ? onnx_elementwise(c, "add", y, reals_as_layer(c, "base_values", sdlf_shape(targets)))
                : y;
 }
 
@@ -193,7 +193,7 @@ static void convert_tree_regressor(onnx_context *c)
     if (targets < 1 || targets > MOST_CLASSES) onnx_wrong(c, "attribute 'n_targets' is %lld", (long long)targets);
     onnx_flow y = onnx_trees_sum(c, rows(c), "target", targets, &trees);
     if (average) y = onnx_with_number(c, "div", y, (double)trees);
-    onnx_give(c, 0, transformed(c, with_base(c, y, targets)));
+    onnx_set_output(c, 0, transformed(c, with_base(c, y, targets)));
 }
 
 /* Two classes whose weights are all of the first and then belong to the second, as in onnxruntime: the first gets 1
@@ -206,12 +206,12 @@ static void give_two_classes(onnx_context *c, onnx_flow score, bool positive, on
         onnx_unsupported(c, "attribute 'post_transform' is '%s', of two classes", transform.text);
     onnx_flow is = onnx_cast(c, onnx_with_number(c, "greater", score, positive ? 0.5 : 0), SDLF_INT64);
     is = onnx_join_axes(c, is, 0, 1);
-    onnx_give(c, 0, onnx_gather(c, onnx_int64s(c, labels.item, sdlf_shape(2)), is, 0));
+    onnx_set_output(c, 0, onnx_gather(c, onnx_int64s(c, labels.item, sdlf_shape(2)), is, 0));
     onnx_flow other = onnx_with_number(c, "mul", score, -1);
     if (positive && !applies) other = onnx_with_number(c, "add", other, 1);
     onnx_flow parts[] = {other, score};
     onnx_flow scores = onnx_join(c, parts, 2, 1);
-    if (c->output_count > 1) onnx_give(c, 1, applies ? logistic(c, scores) : scores);
+    if (c->output_count > 1) onnx_set_output(c, 1, applies ? logistic(c, scores) : scores);
 }
 
 static void convert_tree_classifier(onnx_context *c)
@@ -241,7 +241,8 @@ static onnx_flow kernel(onnx_context *c, onnx_flow x, onnx_flow vectors)
     double parameter[3] = {0, 0, 3}; /* gamma, coef0, degree */
     for (size_t i = 0; given != NULL && i < given->n_floats && i < 3; i++) parameter[i] = (double)given->floats[i];
     if (strcmp(type.text, "RBF") == 0) {
-        onnx_flow difference = onnx_two(c, "sub", onnx_split_axis(c, x, 1, 1), vectors); /* (N, vectors, features) */
+        onnx_flow difference =
+            onnx_elementwise(c, "sub", onnx_split_axis(c, x, 1, 1), vectors); /* (N, vectors, features) */
         onnx_flow far = onnx_reduce(c, difference, SDLF_REDUCE_LAYER_SUM_SQUARES, sdlf_shape(2), false);
         return onnx_function(c, SDLF_UNARY_EXP, onnx_with_number(c, "mul", far, -parameter[0]));
     }
@@ -270,7 +271,7 @@ static void convert_svm_regressor(onnx_context *c)
     } else { /* the coefficients are the single vector */
         y = kernel(c, x, reals_as_layer(c, "coefficients", sdlf_shape(1, features)));
     }
-    onnx_give(c, 0, transformed(c, onnx_two(c, "add", y, reals_as_layer(c, "rho", sdlf_shape(1)))));
+    onnx_set_output(c, 0, transformed(c, onnx_elementwise(c, "add", y, reals_as_layer(c, "rho", sdlf_shape(1)))));
 }
 
 #define LEARNING(name, inputs, words, function)                                                                        \

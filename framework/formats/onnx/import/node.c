@@ -114,8 +114,8 @@ static void check_batched(onnx_context *c)
         c->output[i]->tensor.batched = c->output[i]->tensor.count == 0;
         if (c->output[i]->tensor.count > 0)
             onnx_unsupported(c,
-                             "what it makes of '%s', which has no elements, would hold only for a batch of 1, and the "
-                             "batch is the plan's to choose",
+                             "its result for '%s', which has no elements, would hold only for a batch of 1, but the "
+                             "plan chooses the batch",
                              text_show(from->name).text);
     }
 }

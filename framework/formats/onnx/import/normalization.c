@@ -50,7 +50,7 @@ static bool fills(const onnx_context *c, int input, int64_t count)
 static void give_statistic(onnx_context *c, int output, onnx_flow y, sdlf_shape shape)
 {
     if (output < c->output_count && c->output[output] != NULL)
-        onnx_give(c, output, onnx_reshape(c, onnx_layer_output(c, y, output), shape));
+        onnx_set_output(c, output, onnx_reshape(c, onnx_layer_output(c, y, output), shape));
 }
 
 static void convert_layer_norm(onnx_context *c)
@@ -66,7 +66,7 @@ static void convert_layer_norm(onnx_context *c)
         onnx_flow y = onnx_layer(c, "layer_norm",
                                  &(sdlf_layer_norm_options){.axis = axis - x.shape.rank, .epsilon = epsilon}, &x, 1);
         if (onnx_ok(c)) fill_affine(c, y);
-        onnx_give(c, 0, y);
+        onnx_set_output(c, 0, y);
         give_statistic(c, 1, y, shape);
         give_statistic(c, 2, y, shape);
         return;
@@ -75,9 +75,9 @@ static void convert_layer_norm(onnx_context *c)
     for (int i = axis; i < x.shape.rank; i++) axes.dim[axes.rank++] = i;
     onnx_flow y = normalised(c, x, axes, (double)epsilon, &mean, &inverse);
     onnx_flow shift = onnx_has(c, 2) ? onnx_in(c, 2) : x;
-    onnx_give(c, 0, scaled(c, y, onnx_in(c, 1), onnx_has(c, 2) ? &shift : NULL));
-    onnx_give(c, 1, mean);
-    onnx_give(c, 2, inverse);
+    onnx_set_output(c, 0, scaled(c, y, onnx_in(c, 1), onnx_has(c, 2) ? &shift : NULL));
+    onnx_set_output(c, 1, mean);
+    onnx_set_output(c, 2, inverse);
 }
 
 /* Input i, one value per channel, as (C,1,1...). */
@@ -105,11 +105,11 @@ void onnx_batch_norm_training(onnx_context *c)
     for (int i = 2; i < x.shape.rank; i++) axes.dim[axes.rank++] = i;
     onnx_flow y = normalised(c, x, axes, epsilon, &mean, &inverse);
     onnx_flow shift = channels(c, 2, x.shape.rank);
-    onnx_give(c, 0, scaled(c, y, channels(c, 1, x.shape.rank), &shift));
-    if (c->output_count > 1) onnx_give(c, 1, running(c, onnx_in(c, 3), mean, momentum));
+    onnx_set_output(c, 0, scaled(c, y, channels(c, 1, x.shape.rank), &shift));
+    if (c->output_count > 1) onnx_set_output(c, 1, running(c, onnx_in(c, 3), mean, momentum));
     if (c->output_count < 3) return;
     onnx_flow variance = onnx_with_number(c, "sub", onnx_with_number(c, "pow", inverse, -2), epsilon);
-    onnx_give(c, 2, running(c, onnx_in(c, 4), variance, momentum));
+    onnx_set_output(c, 2, running(c, onnx_in(c, 4), variance, momentum));
 }
 
 static void convert_group_norm(onnx_context *c)
@@ -136,14 +136,14 @@ static void convert_group_norm(onnx_context *c)
         onnx_flow y =
             onnx_layer(c, "group_norm", &(sdlf_group_norm_options){.groups = (int)count, .epsilon = epsilon}, &x, 1);
         if (onnx_ok(c)) fill_affine(c, y);
-        onnx_give(c, 0, onnx_reshape(c, y, shape));
+        onnx_set_output(c, 0, onnx_reshape(c, y, shape));
         return;
     }
     if (groups) onnx_unsupported(c, "of a scale and a bias that are computed");
     for (int i = 2; i < x.shape.rank; i++) axes.dim[axes.rank++] = i;
     onnx_flow y = normalised(c, x, axes, (double)epsilon, &mean, &inverse);
     onnx_flow shift = channels(c, 2, x.shape.rank);
-    onnx_give(c, 0, scaled(c, y, channels(c, 1, x.shape.rank), &shift));
+    onnx_set_output(c, 0, scaled(c, y, channels(c, 1, x.shape.rank), &shift));
 }
 
 /* x / sqrt(mean of squares + epsilon) scale, over the axis and all following ones. */
@@ -156,7 +156,7 @@ static void convert_rms_norm(onnx_context *c)
     onnx_flow mean = onnx_reduce(c, onnx_binary(c, "mul", twice), SDLF_REDUCE_LAYER_MEAN, axes, true);
     onnx_flow sum = onnx_with_number(c, "add", mean, (double)onnx_real(c, "epsilon", 1e-5f));
     onnx_flow factors[] = {x, onnx_with_number(c, "pow", sum, -0.5)};
-    onnx_give(c, 0, scaled(c, onnx_binary(c, "mul", factors), onnx_in(c, 1), NULL));
+    onnx_set_output(c, 0, scaled(c, onnx_binary(c, "mul", factors), onnx_in(c, 1), NULL));
 }
 
 static sdlf_shape axes_of(onnx_context *c, int rank, sdlf_shape fallback)
@@ -172,7 +172,7 @@ static void convert_mean_variance(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0), mean, inverse;
     sdlf_shape axes = axes_of(c, x.shape.rank, sdlf_shape(0, 2, 3));
-    onnx_give(c, 0, normalised(c, x, axes, 1e-9, &mean, &inverse));
+    onnx_set_output(c, 0, normalised(c, x, axes, 1e-9, &mean, &inverse));
 }
 
 /* x divided by its L1 or L2 norm along an axis; zeros remain zeros. */
@@ -185,7 +185,7 @@ static void convert_lp_norm(onnx_context *c)
     onnx_flow norm = onnx_reduce(c, x, p == 1 ? SDLF_REDUCE_LAYER_L1 : SDLF_REDUCE_LAYER_L2, sdlf_shape(axis), true);
     onnx_flow none = onnx_cast(c, onnx_with_number(c, "equal", norm, 0), SDLF_FLOAT32), terms[] = {norm, none};
     onnx_flow factors[] = {x, onnx_binary(c, "add", terms)};
-    onnx_give(c, 0, onnx_binary(c, "div", factors));
+    onnx_set_output(c, 0, onnx_binary(c, "div", factors));
 }
 
 static void convert_lrn(onnx_context *c)
@@ -199,7 +199,7 @@ static void convert_lrn(onnx_context *c)
     if (size < 1 || size > 65535) onnx_wrong(c, "attribute 'size' is %lld", (long long)size);
     if (options.alpha == 0 || options.beta == 0 || options.bias == 0)
         onnx_unsupported(c, "attribute 'alpha', 'beta' or 'bias' of 0");
-    onnx_give(c, 0, onnx_layer(c, "lrn", &options, &x, 1));
+    onnx_set_output(c, 0, onnx_layer(c, "lrn", &options, &x, 1));
 }
 
 const onnx_operator onnx_row_operators[] = {

@@ -66,7 +66,7 @@ sdlf_status onnx_open_batch_say(onnx_context *c, sdlf_status status)
         return status;
     snprintf(why, sizeof why, "%s", sdlf_error_message());
     return sdlf_fail(status,
-                     "%s; the file leaves the batch open, which is 1 unless it is set: for another one, set it "
+                     "%s; the file leaves the batch open, and it is 1 by default: to use another, set it "
                      "(sdlf_onnx_options.batch, --batch)",
                      why);
 }

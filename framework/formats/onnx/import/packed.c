@@ -75,7 +75,8 @@ static void convert_n_bits(onnx_context *c)
     const onnx_tensor *bias = onnx_has(c, 5) ? onnx_known(c, 5) : NULL;
     onnx_flow x = onnx_in(c, 0);
     if (!read_weight(c, &w)) return;
-    onnx_tensor q = onnx_solid(c, onnx_known(c, 1)), y = onnx_new_weight(c, ONNX_FLOAT, sdlf_shape(w.units, w.inputs));
+    onnx_tensor q = onnx_materialize(c, onnx_known(c, 1)),
+                y = onnx_new_weight(c, ONNX_FLOAT, sdlf_shape(w.units, w.inputs));
     if (onnx_ok(c) && (x.shape.rank < 2 || (bias != NULL && bias->count != w.units)))
         onnx_wrong(c, "its input is %s", sdlf_shape_print(x.shape).text);
     if (!onnx_ok(c)) return;
@@ -83,7 +84,7 @@ static void convert_n_bits(onnx_context *c)
     if (!y.uniform) expand(&w, (float *)y.data);
     y.scale_axis = 1;
     y.scale_length = w.block;
-    onnx_give(c, 0, onnx_fully_connected(c, x, &y, true, 1, bias, 1));
+    onnx_set_output(c, 0, onnx_fully_connected(c, x, &y, true, 1, bias, 1));
 }
 
 const onnx_operator onnx_packed_operators[] = {

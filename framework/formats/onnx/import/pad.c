@@ -84,7 +84,7 @@ static void convert_pad(onnx_context *c)
         onnx_unsupported(c, "padding with %.0f, which float32 does not hold", value);
     if (onnx_ok(c) && options.mode != 0) x = cropped(c, x, &options);
     onnx_flow y = onnx_layer(c, "pad", &options, &x, 1);
-    onnx_give(c, 0, endless ? padded_with(c, y, options.before, options.after, value) : y);
+    onnx_set_output(c, 0, endless ? padded_with(c, y, options.before, options.after, value) : y);
 }
 
 /* Crops or zero-pads both sides equally; an odd element goes to the end. */
@@ -104,7 +104,7 @@ static void convert_center_crop_pad(onnx_context *c)
         int64_t more = size.item[i] - x.shape.dim[axis];
         x = onnx_pad_axis(c, x, axis, more / 2, more - more / 2, 0);
     }
-    onnx_give(c, 0, x);
+    onnx_set_output(c, 0, x);
 }
 
 const onnx_operator onnx_pad_operators[] = {

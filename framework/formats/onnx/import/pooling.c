@@ -75,9 +75,9 @@ static void convert_max_pool(onnx_context *c)
     onnx_flow x = onnx_in(c, 0), numbers = onnx_small_as_float(c, x);
     onnx_window window = onnx_window_of(c, x.shape, NULL);
     bool column_major = onnx_flag(c, "storage_order", false);
-    onnx_give(c, 0, onnx_cast(c, over(c, numbers, &window, false, max_image), x.dtype));
+    onnx_set_output(c, 0, onnx_cast(c, over(c, numbers, &window, false, max_image), x.dtype));
     if (c->output_count > 1 && c->output[1] != NULL)
-        onnx_give(c, 1, onnx_pool_indices(c, numbers, &window, column_major));
+        onnx_set_output(c, 1, onnx_pool_indices(c, numbers, &window, column_major));
 }
 
 /* ---- mean ---- */
@@ -157,7 +157,7 @@ static void convert_average_pool(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0);
     onnx_window window = onnx_window_of(c, x.shape, NULL);
-    onnx_give(c, 0, over(c, x, &window, onnx_flag(c, "count_include_pad", false), mean_image));
+    onnx_set_output(c, 0, over(c, x, &window, onnx_flag(c, "count_include_pad", false), mean_image));
 }
 
 /* The root of the sum of powers, from a mean pooling with explicit zero padding. */
@@ -177,7 +177,7 @@ static void convert_lp_pool(onnx_context *c)
         elements *= window.size[at];
     }
     onnx_flow y = onnx_with_number(c, "mul", over(c, x, &window, true, mean_image), (double)elements);
-    onnx_give(c, 0, p > 1 ? onnx_with_number(c, "pow", y, 1.0 / (double)p) : y);
+    onnx_set_output(c, 0, p > 1 ? onnx_with_number(c, "pow", y, 1.0 / (double)p) : y);
 }
 
 /* The result of a global pooling, (N,C,1,1), with trailing ones up to x's rank. */
@@ -191,7 +191,7 @@ static onnx_flow as_global(onnx_context *c, onnx_flow y, int rank)
 static void convert_global_average_pool(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0), image = x.shape.rank == 4 ? x : onnx_as_column(c, x);
-    onnx_give(c, 0, as_global(c, onnx_layer(c, "global_avg_pool2d", NULL, &image, 1), x.shape.rank));
+    onnx_set_output(c, 0, as_global(c, onnx_layer(c, "global_avg_pool2d", NULL, &image, 1), x.shape.rank));
 }
 
 const onnx_operator onnx_pooling_operators[] = {

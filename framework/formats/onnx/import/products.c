@@ -51,7 +51,7 @@ static void convert_gemm(onnx_context *c)
     const onnx_tensor *bias = has_c && onnx_is_constant(c, 2) ? onnx_known(c, 2) : NULL;
     int64_t units = b.dim[transpose_b ? 0 : 1];
     if (onnx_is_constant(c, 1) && alpha != 0 && (!has_c || (bias != NULL && is_bias(bias, units)))) {
-        onnx_give(c, 0, onnx_fully_connected(c, x, onnx_known(c, 1), transpose_b, alpha, bias, beta));
+        onnx_set_output(c, 0, onnx_fully_connected(c, x, onnx_known(c, 1), transpose_b, alpha, bias, beta));
         return;
     }
     onnx_flow factors[] = {x, onnx_in(c, 1)};
@@ -61,7 +61,7 @@ static void convert_gemm(onnx_context *c)
         onnx_flow terms[] = {y, scaled(c, onnx_in(c, 2), beta)};
         y = onnx_binary(c, "add", terms);
     }
-    onnx_give(c, 0, y);
+    onnx_set_output(c, 0, y);
 }
 
 static void convert_matmul(onnx_context *c)
@@ -70,13 +70,13 @@ static void convert_matmul(onnx_context *c)
     const Onnx__NodeProto *behind = NULL;
     if (!onnx_is_constant(c, 1) || b.rank != 2 || a.rank < 2) {
         onnx_flow factors[] = {onnx_in(c, 0), onnx_in(c, 1)};
-        onnx_give(c, 0, onnx_layer(c, "matmul", NULL, factors, 2));
+        onnx_set_output(c, 0, onnx_layer(c, "matmul", NULL, factors, 2));
         return;
     }
     const onnx_tensor *weight = onnx_known(c, 1), *bias = onnx_constant_behind(c, "Add", &behind);
     if (bias != NULL && !(bias->shape.rank <= a.rank && is_bias(bias, b.dim[1]))) bias = NULL;
     onnx_flow y = onnx_fully_connected(c, onnx_in(c, 0), weight, false, 1, bias, 1);
-    onnx_give(c, 0, y);
+    onnx_set_output(c, 0, y);
     if (bias != NULL) onnx_absorb(c, behind, y);
 }
 

@@ -37,13 +37,13 @@ static void give_quantised(onnx_context *c, onnx_flow x, int scale, int zero)
     x = onnx_function(c, SDLF_UNARY_ROUND, onnx_with_number(c, "div", x, scale_of(c, scale)));
     if (point != 0) x = onnx_with_number(c, "add", x, point);
     if (onnx_ok(c) && type != ONNX_UINT8 && type != ONNX_INT8) onnx_unsupported(c, "to %s", onnx_type_name(type));
-    onnx_give(c, 0, onnx_cast(c, x, onnx_type_computed(type)));
+    onnx_set_output(c, 0, onnx_cast(c, x, onnx_type_computed(type)));
 }
 
 static void convert_two(onnx_context *c, const char *function)
 {
     onnx_flow a = dequantised(c, 0, 1, 2), b = dequantised(c, 3, 4, 5);
-    give_quantised(c, onnx_two(c, function, a, b), 6, 7);
+    give_quantised(c, onnx_elementwise(c, function, a, b), 6, 7);
 }
 
 static void convert_add(onnx_context *c)
@@ -114,7 +114,7 @@ static void convert_gemm(onnx_context *c)
     if (onnx_has(c, 7))
         give_quantised(c, y, 7, 8);
     else
-        onnx_give(c, 0, y);
+        onnx_set_output(c, 0, y);
 }
 
 const onnx_operator onnx_qlinear_operators[] = {

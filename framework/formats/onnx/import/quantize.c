@@ -158,7 +158,7 @@ static void convert_quantize(onnx_context *c)
         onnx_unsupported(c, "to %s", onnx_type_name(type));
     onnx_flow y = with_scale(c, "div", onnx_cast(c, x, SDLF_FLOAT32), x.shape);
     if (onnx_type_is_small_float((int)type)) { /* its zero point is 0 */
-        onnx_give(c, 0, onnx_small_float_round(c, y, type, onnx_rounding_of(c)));
+        onnx_set_output(c, 0, onnx_small_float_round(c, y, type, onnx_rounding_of(c)));
         if (onnx_ok(c) && c->output[0] != NULL) c->output[0]->narrow = type;
         return;
     }
@@ -166,7 +166,7 @@ static void convert_quantize(onnx_context *c)
     if (onnx_has(c, 2) && !is_all_zero(c, 2)) y = with_zero(c, "add", y, x.shape);
     if (narrow && range_of(type, &low, &high))
         y = onnx_layer(c, "clip", &(sdlf_clip_options){.low = (float)low, .high = (float)high}, &y, 1);
-    onnx_give(c, 0, onnx_cast(c, y, onnx_type_computed(type))); /* which saturates */
+    onnx_set_output(c, 0, onnx_cast(c, y, onnx_type_computed(type))); /* which saturates */
     if (narrow && onnx_ok(c) && c->output[0] != NULL) c->output[0]->narrow = type;
 }
 
@@ -177,7 +177,7 @@ static void convert_dequantize(onnx_context *c)
     onnx_flow x = onnx_in(c, 0);
     onnx_flow y = onnx_cast(c, x, SDLF_FLOAT32);
     if (onnx_has(c, 2) && !is_all_zero(c, 2)) y = with_zero(c, "sub", y, x.shape);
-    onnx_give(c, 0, with_scale(c, "mul", y, x.shape));
+    onnx_set_output(c, 0, with_scale(c, "mul", y, x.shape));
 }
 
 /* ---- constants ---- */
@@ -282,7 +282,7 @@ static void fold(onnx_context *c, bool quantizes)
     if (!onnx_ok(c)) return;
     if (!y.uniform) write(&y, &f, x);
     if (!quantizes) y.scale_axis = f.grain.axis, y.scale_length = f.grain.length;
-    onnx_give_constant(c, 0, &y);
+    onnx_set_output_constant(c, 0, &y);
 }
 
 static void fold_quantize(onnx_context *c)

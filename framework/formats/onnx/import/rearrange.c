@@ -55,16 +55,16 @@ static void convert_transpose(onnx_context *c)
     }
     if (!onnx_ok(c)) return;
     if (!onnx_is_constant(c, 0)) {
-        onnx_give(c, 0, onnx_transpose(c, onnx_in(c, 0), order));
+        onnx_set_output(c, 0, onnx_transpose(c, onnx_in(c, 0), order));
         return;
     }
     int64_t step[SDLF_MAX_RANK], moved[SDLF_MAX_RANK];
-    onnx_steps(shape, step);
+    onnx_strides(shape, step);
     for (int i = 0; i < shape.rank; i++) moved[i] = step[order[i]];
     onnx_tensor tensor = onnx_pick(c, onnx_known(c, 0), permuted(shape, order), 0, moved);
     tensor.learned = onnx_known(c, 0)->learned;
     tensor.name = onnx_known(c, 0)->name;
-    onnx_give_constant(c, 0, &tensor);
+    onnx_set_output_constant(c, 0, &tensor);
 }
 
 /* ---- Expand and Tile ---- */
@@ -93,11 +93,11 @@ static void convert_expand(onnx_context *c)
         onnx_tensor tensor = onnx_pick(c, onnx_known(c, 0), shape, 0, step);
         tensor.learned = onnx_known(c, 0)->learned;
         tensor.name = onnx_known(c, 0)->name;
-        onnx_give_constant(c, 0, &tensor);
+        onnx_set_output_constant(c, 0, &tensor);
         return;
     }
     onnx_flow x = onnx_in(c, 0);
-    onnx_give(c, 0, same ? x : onnx_layer(c, "expand", &(sdlf_expand_options){.shape = wanted}, &x, 1));
+    onnx_set_output(c, 0, same ? x : onnx_layer(c, "expand", &(sdlf_expand_options){.shape = wanted}, &x, 1));
 }
 
 static void convert_tile(onnx_context *c)
@@ -106,7 +106,7 @@ static void convert_tile(onnx_context *c)
     if (onnx_ok(c) && repeats.rank != shape.rank)
         onnx_wrong(c, "%d repeats for %d dimensions", repeats.rank, shape.rank);
     onnx_flow x = onnx_in(c, 0);
-    onnx_give(c, 0, onnx_layer(c, "tile", &(sdlf_tile_options){.repeats = repeats}, &x, 1));
+    onnx_set_output(c, 0, onnx_layer(c, "tile", &(sdlf_tile_options){.repeats = repeats}, &x, 1));
 }
 
 /* ---- images ---- */
@@ -120,7 +120,7 @@ static void convert_depth_to_space(onnx_context *c)
     if (block < 1 || block > 65535) onnx_wrong(c, "attribute 'blocksize' is %lld", (long long)block);
     sdlf_depth_to_space_options options = {.block = onnx_ok(c) ? (int)block : 1, .mode = crd};
     onnx_flow x = onnx_in(c, 0);
-    onnx_give(c, 0, onnx_layer(c, back ? "space_to_depth" : "depth_to_space", &options, &x, 1));
+    onnx_set_output(c, 0, onnx_layer(c, back ? "space_to_depth" : "depth_to_space", &options, &x, 1));
 }
 
 /* ---- Cast ---- */
@@ -175,7 +175,7 @@ static onnx_flow wrapped(onnx_context *c, onnx_flow x, onnx_type to)
     double half = onnx_type_wrap((int)to, -1) < 0 ? ldexp(1, bits - 1) : 0;
     x = onnx_cast(c, x, in);
     if (half > 0) x = onnx_with_number(c, "add", x, half);
-    x = onnx_two(c, "bit_and", x, onnx_number(c, in, ldexp(1, bits) - 1));
+    x = onnx_elementwise(c, "bit_and", x, onnx_number(c, in, ldexp(1, bits) - 1));
     if (half > 0) x = onnx_with_number(c, "sub", x, half);
     return onnx_cast(c, x, held);
 }
@@ -190,7 +190,7 @@ static void fold_cast(onnx_context *c)
     onnx_numbers numbers = onnx_load_numbers(c, onnx_known(c, 0));
     onnx_tensor tensor = onnx_store_numbers(c, &numbers, (onnx_type)to);
     tensor.learned = onnx_known(c, 0)->learned && sdlf_dtype_is_float(onnx_type_dtype((int)to));
-    onnx_give_constant(c, 0, &tensor);
+    onnx_set_output_constant(c, 0, &tensor);
 }
 
 static void convert_cast(onnx_context *c)
@@ -213,7 +213,7 @@ static void convert_cast(onnx_context *c)
         x = wrapped(c, x, (onnx_type)to);
     else if (is_integer_of(x, dtype))
         x = low_bits(c, x, dtype);
-    onnx_give(c, 0, onnx_cast(c, x, dtype));
+    onnx_set_output(c, 0, onnx_cast(c, x, dtype));
     if (narrow && onnx_ok(c) && c->output[0] != NULL) c->output[0]->narrow = (onnx_type)to;
 }
 
@@ -230,10 +230,10 @@ static void convert_bit_cast(onnx_context *c)
         onnx_unsupported(c, "from %s to %s", onnx_type_name((int)from), onnx_type_name(known ? (int)to : -1));
     if (!onnx_ok(c)) return;
     if (onnx_is_constant(c, 0)) {
-        onnx_tensor tensor = onnx_solid(c, onnx_known(c, 0));
+        onnx_tensor tensor = onnx_materialize(c, onnx_known(c, 0));
         tensor.type = (onnx_type)to;
         tensor.learned = false;
-        onnx_give_constant(c, 0, &tensor);
+        onnx_set_output_constant(c, 0, &tensor);
         return;
     }
     if (sdlf_dtype_is_float(onnx_type_computed((int)to)) || sdlf_dtype_is_float(onnx_type_computed((int)from)))

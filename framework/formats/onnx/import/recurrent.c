@@ -136,31 +136,31 @@ static onnx_flow peep(onnx_context *c, const cell *k, onnx_flow sum, int which, 
 {
     if (!k->has_peephole) return sum;
     onnx_flow weight = onnx_take(c, k->peephole, 0, which * k->hidden, k->hidden, 1);
-    return onnx_two(c, "add", sum, onnx_two(c, "mul", weight, state_of_cell));
+    return onnx_elementwise(c, "add", sum, onnx_elementwise(c, "mul", weight, state_of_cell));
 }
 
 /* gates: input, output, forget, cell. */
 static void lstm(onnx_context *c, cell *k, onnx_flow x)
 {
-    onnx_flow gates = k->has_h ? onnx_two(c, "add", x, onnx_product(c, k->h, k->recurrent, true)) : x;
+    onnx_flow gates = k->has_h ? onnx_elementwise(c, "add", x, onnx_product(c, k->h, k->recurrent, true)) : x;
     bool peeps = k->has_peephole && k->has_c;
     onnx_flow cell_gate = activate(c, k, 1, gate(c, k, gates, 3, 1)), in, forget = cell_gate, out, three = gates;
     if (!k->has_peephole) three = activate(c, k, 0, gate(c, k, gates, 0, 3));
     in = gate(c, k, three, 0, 1);
     if (peeps) in = peep(c, k, in, 0, k->c);
     if (k->has_peephole) in = activate(c, k, 0, in);
-    onnx_flow next = onnx_two(c, "mul", in, cell_gate);
+    onnx_flow next = onnx_elementwise(c, "mul", in, cell_gate);
     if (k->has_c) {
         forget = gate(c, k, three, 2, 1);
         if (peeps) forget = activate(c, k, 0, peep(c, k, forget, 2, k->c));
-        next = onnx_two(c, "add", onnx_two(c, "mul", forget, k->c), next);
+        next = onnx_elementwise(c, "add", onnx_elementwise(c, "mul", forget, k->c), next);
     }
     out = gate(c, k, three, 1, 1);
     if (k->has_peephole) out = activate(c, k, 0, peep(c, k, out, 1, next));
     cell free_of_clip = *k;
     free_of_clip.clip = 0; /* which applies to the gates only */
     k->c = next;
-    k->h = onnx_two(c, "mul", out, activate(c, &free_of_clip, 2, next));
+    k->h = onnx_elementwise(c, "mul", out, activate(c, &free_of_clip, 2, next));
 }
 
 /* gates: update, reset, hidden. */
@@ -169,30 +169,30 @@ static void gru(onnx_context *c, cell *k, onnx_flow x)
     onnx_flow two = gate(c, k, x, 0, 2), hidden = gate(c, k, x, 2, 1), add = hidden;
     onnx_flow first = onnx_take(c, k->recurrent, 0, 0, 2 * k->hidden, 1);
     onnx_flow last = onnx_take(c, k->recurrent, 0, 2 * k->hidden, k->hidden, 1);
-    if (k->has_h) two = onnx_two(c, "add", two, onnx_product(c, k->h, first, true));
+    if (k->has_h) two = onnx_elementwise(c, "add", two, onnx_product(c, k->h, first, true));
     two = activate(c, k, 0, two);
     onnx_flow update = gate(c, k, two, 0, 1), reset = gate(c, k, two, 1, 1);
     bool adds = k->has_h || k->has_bias;
     if (k->reset_last && adds) {
         if (k->has_h) add = onnx_product(c, k->h, last, true);
-        if (k->has_bias) add = k->has_h ? onnx_two(c, "add", add, k->bias) : k->bias;
-        add = onnx_two(c, "mul", reset, add);
+        if (k->has_bias) add = k->has_h ? onnx_elementwise(c, "add", add, k->bias) : k->bias;
+        add = onnx_elementwise(c, "mul", reset, add);
     } else if (k->has_h) {
-        add = onnx_product(c, onnx_two(c, "mul", reset, k->h), last, true);
+        add = onnx_product(c, onnx_elementwise(c, "mul", reset, k->h), last, true);
     }
-    if (adds) hidden = onnx_two(c, "add", hidden, add);
+    if (adds) hidden = onnx_elementwise(c, "add", hidden, add);
     hidden = activate(c, k, 1, hidden);
     onnx_flow rest = onnx_layer(
         c, "binary", &(sdlf_binary_layer_options){.function = SDLF_LAYER_SUBTRACT, .scalar = 1, .scalar_first = true},
         &update, 1);
-    onnx_flow next = onnx_two(c, "mul", rest, hidden);
-    if (k->has_h) next = onnx_two(c, "add", next, onnx_two(c, "mul", update, k->h));
+    onnx_flow next = onnx_elementwise(c, "mul", rest, hidden);
+    if (k->has_h) next = onnx_elementwise(c, "add", next, onnx_elementwise(c, "mul", update, k->h));
     k->h = next;
 }
 
 static void rnn(onnx_context *c, cell *k, onnx_flow x)
 {
-    if (k->has_h) x = onnx_two(c, "add", x, onnx_product(c, k->h, k->recurrent, true));
+    if (k->has_h) x = onnx_elementwise(c, "add", x, onnx_product(c, k->h, k->recurrent, true));
     k->h = activate(c, k, 0, x);
 }
 
@@ -252,7 +252,7 @@ static cell make_cell(onnx_context *c, int gates, int direction, int directions)
             k.bias = onnx_take(c, other, 0, 2 * k.hidden, k.hidden, 1);
             other = onnx_pad_axis(c, onnx_take(c, other, 0, 0, 2 * k.hidden, 1), 0, 0, k.hidden, 0);
         }
-        k.product = onnx_two(c, "add", k.product, onnx_two(c, "add", own, other));
+        k.product = onnx_elementwise(c, "add", k.product, onnx_elementwise(c, "add", own, other));
     }
     if (onnx_has(c, 4)) {
         k.has_length = true;
@@ -310,9 +310,9 @@ static void convert_recurrent(onnx_context *c)
         if (gates == 4) state_of_cell[d] = onnx_recurrent_with_axes(c, k.c, layout ? 1 : 0, -1);
     }
     if (!onnx_ok(c)) return;
-    onnx_give(c, 0, onnx_join(c, y, directions, layout ? 2 : 1));
-    onnx_give(c, 1, onnx_join(c, h, directions, layout ? 1 : 0));
-    if (gates == 4) onnx_give(c, 2, onnx_join(c, state_of_cell, directions, layout ? 1 : 0));
+    onnx_set_output(c, 0, onnx_join(c, y, directions, layout ? 2 : 1));
+    onnx_set_output(c, 1, onnx_join(c, h, directions, layout ? 1 : 0));
+    if (gates == 4) onnx_set_output(c, 2, onnx_join(c, state_of_cell, directions, layout ? 1 : 0));
 }
 
 const onnx_operator onnx_recurrent_operators[] = {

@@ -120,7 +120,7 @@ bool onnx_recurrent_as_layers(onnx_context *c, int gates, int directions)
                                         batch_first ? 2 : 1, -1);
     }
     if (!onnx_ok(c)) return true;
-    onnx_give(c, 0, onnx_join(c, y, directions, batch_first ? 2 : 1));
-    onnx_give(c, 1, onnx_join(c, h, directions, batch_first ? 1 : 0));
+    onnx_set_output(c, 0, onnx_join(c, y, directions, batch_first ? 2 : 1));
+    onnx_set_output(c, 1, onnx_join(c, h, directions, batch_first ? 1 : 0));
     return true;
 }

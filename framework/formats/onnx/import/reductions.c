@@ -49,7 +49,7 @@ static void convert_reduce(onnx_context *c)
     bool keep = onnx_flag(c, "keepdims", true);
     if (!onnx_ok(c)) return;
     if (axes.count <= 0 && onnx_flag(c, "noop_with_empty_axes", false)) {
-        onnx_give(c, 0, unreduced(c, x, function));
+        onnx_set_output(c, 0, unreduced(c, x, function));
         return;
     }
     sdlf_shape list = SDLF_SCALAR;
@@ -61,12 +61,12 @@ static void convert_reduce(onnx_context *c)
         used[axis] = true;
     }
     if (x.dtype == SDLF_INT32 || x.dtype == SDLF_INT64) {
-        onnx_give(c, 0, onnx_reduce_integers(c, x, function, list, keep));
+        onnx_set_output(c, 0, onnx_reduce_integers(c, x, function, list, keep));
         return;
     }
     bool picks = function == SDLF_REDUCE_LAYER_MAX || function == SDLF_REDUCE_LAYER_MIN;
     onnx_flow y = onnx_reduce(c, picks ? onnx_small_as_float(c, x) : x, function, list, keep);
-    onnx_give(c, 0, onnx_cast(c, y, x.dtype));
+    onnx_set_output(c, 0, onnx_cast(c, y, x.dtype));
 }
 
 static void convert_arg(onnx_context *c)
@@ -81,7 +81,7 @@ static void convert_arg(onnx_context *c)
         x = onnx_equal_to_best(c, x, axis, options.smallest);
         options.smallest = false;
     }
-    onnx_give(c, 0, onnx_layer(c, "arg_reduce", &options, &x, 1));
+    onnx_set_output(c, 0, onnx_layer(c, "arg_reduce", &options, &x, 1));
 }
 
 /* The spatial axes, 2 and up. */
@@ -97,7 +97,7 @@ static void convert_global_max_pool(onnx_context *c)
 {
     onnx_flow x = onnx_in(c, 0);
     if (!onnx_ok(c)) return;
-    onnx_give(c, 0, onnx_reduce(c, x, SDLF_REDUCE_LAYER_MAX, spatial(c, x.shape), true));
+    onnx_set_output(c, 0, onnx_reduce(c, x, SDLF_REDUCE_LAYER_MAX, spatial(c, x.shape), true));
 }
 
 static void convert_global_lp_pool(onnx_context *c)
@@ -109,11 +109,11 @@ static void convert_global_lp_pool(onnx_context *c)
         onnx_flow y = onnx_layer(c, "unary", &(sdlf_unary_options){.function = SDLF_UNARY_ABS}, &x, 1);
         y = onnx_with_number(c, "pow", y, (double)p);
         y = onnx_reduce(c, y, SDLF_REDUCE_LAYER_SUM, spatial(c, x.shape), true);
-        onnx_give(c, 0, onnx_with_number(c, "pow", y, 1.0 / (double)p));
+        onnx_set_output(c, 0, onnx_with_number(c, "pow", y, 1.0 / (double)p));
         return;
     }
     sdlf_reduce_function function = p == 1 ? SDLF_REDUCE_LAYER_L1 : SDLF_REDUCE_LAYER_L2;
-    onnx_give(c, 0, onnx_reduce(c, x, function, spatial(c, x.shape), true));
+    onnx_set_output(c, 0, onnx_reduce(c, x, function, spatial(c, x.shape), true));
 }
 
 #define REDUCTION                                                                                                      \

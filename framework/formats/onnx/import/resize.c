@@ -150,7 +150,7 @@ static void convert_resize(onnx_context *c)
         x = resize_axis(c, x, &r, axis[i], scale[i], countable ? (int64_t)size[i] : 0, (float)bound[i],
                         (float)bound[count + i]);
     }
-    onnx_give(c, 0, x);
+    onnx_set_output(c, 0, x);
 }
 
 const onnx_operator onnx_resize_operators[] = {

@@ -15,12 +15,12 @@ static onnx_flow places_of(onnx_context *c, onnx_flow regions, int first, double
         bound[i] = onnx_with_number(c, "mul", onnx_take(c, regions, 1, first + 2 * i, 1, 1), scale);
         if (half) bound[i] = onnx_with_number(c, "sub", bound[i], 0.5);
     }
-    onnx_flow size = onnx_two(c, "sub", bound[1], bound[0]);
+    onnx_flow size = onnx_elementwise(c, "sub", bound[1], bound[0]);
     if (!half) size = onnx_with_number(c, "max", size, 1);
     onnx_tensor part = onnx_new_tensor(c, ONNX_FLOAT, sdlf_shape(count));
     for (int64_t i = 0; i < count && onnx_ok(c); i++)
         ((float *)part.data)[i] = (float)(((double)i + 0.5) / (double)count);
-    return onnx_two(c, "add", bound[0], onnx_two(c, "mul", size, onnx_constant_layer(c, &part)));
+    return onnx_elementwise(c, "add", bound[0], onnx_elementwise(c, "mul", size, onnx_constant_layer(c, &part)));
 }
 
 static void convert_roi_align(onnx_context *c)
@@ -50,7 +50,7 @@ static void convert_roi_align(onnx_context *c)
     if (onnx_batch_axis(c, picture) >= 0) picture = onnx_batch_fixed(c, picture);
     int64_t count = regions.shape.dim[0], channels = x.shape.dim[1], rows = x.shape.dim[2], columns = x.shape.dim[3];
     int64_t size = rows * columns, down = height * samples, across = width * samples;
-    onnx_flow base = onnx_two(c, "mul", picture, onnx_int64s(c, &size, SDLF_SCALAR));
+    onnx_flow base = onnx_elementwise(c, "mul", picture, onnx_int64s(c, &size, SDLF_SCALAR));
     base = onnx_reshape_batch(c, base, sdlf_shape(count, 1, 1), -1);
     onnx_flow at[2] = {places_of(c, regions, 1, scale, half, down), places_of(c, regions, 0, scale, half, across)};
     at[0] = onnx_reshape_batch(c, at[0], sdlf_shape(count, down, 1), -1);
@@ -62,7 +62,7 @@ static void convert_roi_align(onnx_context *c)
     value = onnx_reshape_batch(c, value, sdlf_shape(count, height, samples, width, samples, channels), -1);
     sdlf_reduce_function reduction = greatest ? SDLF_REDUCE_LAYER_MAX : SDLF_REDUCE_LAYER_MEAN;
     value = onnx_reduce(c, onnx_reduce(c, value, reduction, sdlf_shape(4), false), reduction, sdlf_shape(2), false);
-    onnx_give(c, 0, onnx_transpose(c, value, (const int[]){0, 3, 1, 2}));
+    onnx_set_output(c, 0, onnx_transpose(c, value, (const int[]){0, 3, 1, 2}));
 }
 
 const onnx_operator onnx_roi_operators[] = {

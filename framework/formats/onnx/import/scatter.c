@@ -53,7 +53,7 @@ static onnx_flow pairs(onnx_context *c, const scattering *s)
 {
     onnx_flow place = s->place;
     if (s->known != NULL) place = onnx_int64s(c, s->known, sdlf_shape(s->count));
-    return onnx_two(c, "equal", onnx_count_up(c, 0, 1, s->rows, 0, 2), place);
+    return onnx_elementwise(c, "equal", onnx_count_up(c, 0, 1, s->rows, 0, 2), place);
 }
 
 static void invert(onnx_context *c, const scattering *s, onnx_flow *row, onnx_flow *has)
@@ -61,7 +61,7 @@ static void invert(onnx_context *c, const scattering *s, onnx_flow *row, onnx_fl
     check_pairs(c, s, 1);
     onnx_flow number =
         onnx_cast(c, onnx_count_up(c, 1, 1, s->count, 0, 1), SDLF_FLOAT32); /* exact: there are fewer than 2^24 */
-    onnx_flow numbers = onnx_two(c, "mul", onnx_cast(c, pairs(c, s), SDLF_FLOAT32), number);
+    onnx_flow numbers = onnx_elementwise(c, "mul", onnx_cast(c, pairs(c, s), SDLF_FLOAT32), number);
     onnx_flow last = onnx_reduce(c, numbers, SDLF_REDUCE_LAYER_MAX, sdlf_shape(1), true);
     *has = onnx_with_number(c, "greater", last, 0);
     *row =
@@ -82,7 +82,7 @@ static onnx_flow combine(onnx_context *c, const scattering *s, const char *funct
     onnx_flow each = onnx_choose(c, hot, s->updates, onnx_number(c, s->x.dtype, neutral));
     onnx_flow all = floats ? onnx_reduce(c, each, reduction, sdlf_shape(1), false)
                            : onnx_reduce_integers(c, each, reduction, sdlf_shape(1), false);
-    return onnx_two(c, function, s->x, all);
+    return onnx_elementwise(c, function, s->x, all);
 }
 
 static onnx_flow scatter(onnx_context *c, const scattering *s)
@@ -116,7 +116,7 @@ static void give_scattered(onnx_context *c, scattering *s, onnx_flow updates)
     s->x = onnx_reshape_batch(c, onnx_flat(c, x), sdlf_shape(s->rows, s->inner), -1);
     s->updates = onnx_reshape_batch(c, onnx_flat(c, updates), sdlf_shape(s->count, s->inner), -1);
     if (s->known == NULL) s->place = onnx_flat(c, s->place);
-    onnx_give(c, 0, onnx_reshape_batch(c, scatter(c, s), x.shape, -1));
+    onnx_set_output(c, 0, onnx_reshape_batch(c, scatter(c, s), x.shape, -1));
 }
 
 /* The values of input 1, which is constant; the caller may modify them. */
@@ -164,9 +164,9 @@ static void convert_scatter_nd(onnx_context *c)
     } else {
         onnx_flow place = onnx_cast(c, onnx_in(c, 1), SDLF_INT64);
         if (onnx_batch_axis(c, place) >= 0) place = onnx_batch_fixed(c, place);
-        onnx_flow moved = onnx_two(c, "add", place, onnx_int64s(c, size, sdlf_shape(depth)));
+        onnx_flow moved = onnx_elementwise(c, "add", place, onnx_int64s(c, size, sdlf_shape(depth)));
         place = onnx_choose(c, onnx_with_number(c, "less", place, 0), moved, place);
-        place = onnx_two(c, "mul", place, onnx_int64s(c, step, sdlf_shape(depth)));
+        place = onnx_elementwise(c, "mul", place, onnx_int64s(c, step, sdlf_shape(depth)));
         s.place = onnx_reduce_integers(c, place, SDLF_REDUCE_LAYER_SUM, sdlf_shape(last), false);
     }
     if (onnx_ok(c)) give_scattered(c, &s, onnx_in(c, 2));
@@ -183,7 +183,7 @@ static void convert_scatter_elements(onnx_context *c)
     for (int i = 0; i < x.rank && fits; i++) fits = i == axis || index.dim[i] <= x.dim[i];
     if (!fits) onnx_wrong(c, "indices %s of an input %s", sdlf_shape_print(index).text, sdlf_shape_print(x).text);
     if (!onnx_ok(c)) return;
-    onnx_steps(x, step);
+    onnx_strides(x, step);
     scattering s = {.rows = sdlf_shape_count(x), .inner = 1, .count = sdlf_shape_count(index)};
     onnx_tensor offset = onnx_new_tensor(c, ONNX_INT64, index);
     int64_t *places = onnx_is_constant(c, 1) ? known_places(c) : NULL;
@@ -198,8 +198,8 @@ static void convert_scatter_elements(onnx_context *c)
     if (places == NULL && onnx_ok(c)) {
         onnx_flow place = onnx_wrap(c, onnx_in(c, 1), x.dim[axis]);
         if (onnx_batch_axis(c, place) >= 0) place = onnx_batch_fixed(c, place);
-        place = onnx_two(c, "mul", place, onnx_int64s(c, &step[axis], SDLF_SCALAR));
-        s.place = onnx_two(c, "add", place, onnx_constant_layer(c, &offset));
+        place = onnx_elementwise(c, "mul", place, onnx_int64s(c, &step[axis], SDLF_SCALAR));
+        s.place = onnx_elementwise(c, "add", place, onnx_constant_layer(c, &offset));
     }
     if (onnx_ok(c)) give_scattered(c, &s, onnx_in(c, 2));
 }
@@ -224,15 +224,15 @@ static void convert_tensor_scatter(onnx_context *c)
                        sdlf_shape_print(x.shape).text);
         for (int i = 0; i + 1 < x.shape.rank && onnx_ok(c); i++)
             first = onnx_split_axis(c, first, i, first.shape.dim[i]);
-        place = onnx_two(c, "sub", place, first);
+        place = onnx_elementwise(c, "sub", place, first);
         if (strcmp(mode.text, "circular") == 0)
-            place = onnx_two(c, "modulo", place, onnx_number(c, SDLF_INT64, (double)length));
+            place = onnx_elementwise(c, "modulo", place, onnx_number(c, SDLF_INT64, (double)length));
     }
-    onnx_flow has = onnx_two(c, "and", onnx_with_number(c, "greater_equal", place, 0),
-                             onnx_with_number(c, "less", place, (double)count));
+    onnx_flow has = onnx_elementwise(c, "and", onnx_with_number(c, "greater_equal", place, 0),
+                                     onnx_with_number(c, "less", place, (double)count));
     place = onnx_with_number(c, "min", onnx_with_number(c, "max", place, 0), (double)(count - 1));
     place = onnx_layer(c, "expand", &(sdlf_expand_options){.shape = x.shape}, &place, 1);
-    onnx_give(c, 0, onnx_choose(c, has, onnx_gather_along(c, update, place, axis), x));
+    onnx_set_output(c, 0, onnx_choose(c, has, onnx_gather_along(c, update, place, axis), x));
 }
 
 /* ---- MaxUnpool ---- */
@@ -278,7 +278,7 @@ static void convert_max_unpool(onnx_context *c)
                        (long long)y.dim[i]);
         if (onnx_ok(c)) result = onnx_pad_axis(c, result, i, 0, wanted.item[i] - y.dim[i], 0);
     }
-    onnx_give(c, 0, result);
+    onnx_set_output(c, 0, result);
 }
 
 const onnx_operator onnx_scatter_operators[] = {

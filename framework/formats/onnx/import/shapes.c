@@ -17,10 +17,10 @@ static void give_as(onnx_context *c, sdlf_shape shape, int axis, bool guess)
     if (onnx_is_constant(c, 0)) {
         onnx_tensor tensor = *onnx_known(c, 0);
         tensor.shape = shape;
-        onnx_give_constant(c, 0, &tensor);
+        onnx_set_output_constant(c, 0, &tensor);
     } else {
         onnx_flow x = onnx_in(c, 0);
-        onnx_give(c, 0, guess ? onnx_reshape_told(c, x, shape, axis) : onnx_reshape_batch(c, x, shape, axis));
+        onnx_set_output(c, 0, guess ? onnx_reshape_told(c, x, shape, axis) : onnx_reshape_batch(c, x, shape, axis));
     }
 }
 

@@ -32,7 +32,7 @@ static void fold_window(onnx_context *c)
         window.number[i] = windows[at].a - windows[at].b * cos(turn) + windows[at].d * cos(2 * turn);
     }
     onnx_tensor tensor = onnx_store_numbers(c, &window, (onnx_type)type);
-    onnx_give_constant(c, 0, &tensor);
+    onnx_set_output_constant(c, 0, &tensor);
 }
 
 /* ---- MelWeightMatrix ---- */
@@ -74,7 +74,7 @@ static void fold_mel(onnx_context *c)
             matrix.number[j * columns + i] = (double)(bin[2] - j) / (double)(bin[2] - bin[1]);
     }
     onnx_tensor tensor = onnx_store_numbers(c, &matrix, (onnx_type)type);
-    onnx_give_constant(c, 0, &tensor);
+    onnx_set_output_constant(c, 0, &tensor);
 }
 
 /* ---- transforms ---- */
@@ -108,8 +108,8 @@ static onnx_flow transform(onnx_context *c, onnx_flow x, int64_t outputs, bool i
               sines = waves(c, length, outputs, true, sign * factor);
     onnx_flow parts[2] = {onnx_product(c, re, cosines, false), onnx_product(c, re, sines, false)};
     if (complex) {
-        parts[0] = onnx_two(c, "sub", parts[0], onnx_product(c, im, sines, false));
-        parts[1] = onnx_two(c, "add", parts[1], onnx_product(c, im, cosines, false));
+        parts[0] = onnx_elementwise(c, "sub", parts[0], onnx_product(c, im, sines, false));
+        parts[1] = onnx_elementwise(c, "add", parts[1], onnx_product(c, im, cosines, false));
     }
     for (int i = 0; i < 2; i++) parts[i] = onnx_split_axis(c, parts[i], last - 1, outputs);
     return onnx_join(c, parts, 2, last);
@@ -133,8 +133,8 @@ static onnx_flow back_from_half(onnx_context *c, onnx_flow x, int64_t length)
         ((double *)cosines.data)[i] = factor * cos(turn);
         ((double *)sines.data)[i] = factor * sin(turn);
     }
-    onnx_flow y = onnx_two(c, "sub", onnx_product(c, re, onnx_constant_layer(c, &cosines), false),
-                           onnx_product(c, im, onnx_constant_layer(c, &sines), false));
+    onnx_flow y = onnx_elementwise(c, "sub", onnx_product(c, re, onnx_constant_layer(c, &cosines), false),
+                                   onnx_product(c, im, onnx_constant_layer(c, &sines), false));
     return onnx_split_axis(c, y, last - 1, length);
 }
 
@@ -168,10 +168,10 @@ static void convert_dft(onnx_context *c)
     int64_t count = back ? (int64_t)length / 2 + 1 : (int64_t)length, there = x.shape.dim[axis];
     x = there < count ? onnx_pad_axis(c, x, axis, 0, count - there, 0) : onnx_take(c, x, axis, 0, count, 1);
     if (back) {
-        onnx_give(c, 0, moved(c, back_from_half(c, moved(c, x, axis), (int64_t)length), axis));
+        onnx_set_output(c, 0, moved(c, back_from_half(c, moved(c, x, axis), (int64_t)length), axis));
         return;
     }
-    onnx_give(c, 0, moved(c, transform(c, moved(c, x, axis), half ? count / 2 + 1 : count, inverse), axis));
+    onnx_set_output(c, 0, moved(c, transform(c, moved(c, x, axis), half ? count / 2 + 1 : count, inverse), axis));
 }
 
 /* Transforms frames of the signal, (N, samples, 1 or 2), each multiplied by the window. */
@@ -186,7 +186,7 @@ static void convert_stft(onnx_context *c)
     if (!onnx_ok(c)) return;
     int64_t length = (int64_t)size, every = (int64_t)step, frames = (x.shape.dim[1] - length) / every + 1;
     onnx_flow places =
-        onnx_two(c, "add", onnx_count_up(c, 0, every, frames, 0, 2), onnx_count_up(c, 0, 1, length, 1, 2));
+        onnx_elementwise(c, "add", onnx_count_up(c, 0, every, frames, 0, 2), onnx_count_up(c, 0, 1, length, 1, 2));
     onnx_flow parts = onnx_gather(c, x, places, 1); /* (N, frames, length, 1 or 2) */
     if (onnx_has(c, 2)) {
         onnx_flow window = onnx_in(c, 2);
@@ -195,10 +195,10 @@ static void convert_stft(onnx_context *c)
         if (!onnx_ok(c)) return;
         int64_t missing = length - window.shape.dim[0];
         window = onnx_pad_axis(c, window, 0, missing / 2, missing - missing / 2, 0);
-        parts = onnx_two(c, "mul", parts, onnx_split_axis(c, window, 0, length));
+        parts = onnx_elementwise(c, "mul", parts, onnx_split_axis(c, window, 0, length));
     }
     bool half = onnx_flag(c, "onesided", true);
-    onnx_give(c, 0, transform(c, parts, half ? length / 2 + 1 : length, false));
+    onnx_set_output(c, 0, transform(c, parts, half ? length / 2 + 1 : length, false));
 }
 
 const onnx_operator onnx_signal_operators[] = {

@@ -41,14 +41,14 @@ static void fold_concat(onnx_context *c)
             inner = sdlf_shape_span(shape, axis + 1, shape.rank);
     int64_t at = 0;
     for (int i = 0; i < c->input_count && whole.count > 0 && onnx_ok(c); i++) {
-        onnx_tensor part = onnx_solid(c, onnx_known(c, i));
+        onnx_tensor part = onnx_materialize(c, onnx_known(c, i));
         int64_t length = part.shape.dim[axis] * inner;
         for (int64_t o = 0; o < outer && length > 0 && onnx_ok(c); o++)
             memcpy((char *)whole.data + (size_t)(o * shape.dim[axis] * inner + at) * size,
                    (const char *)part.data + (size_t)(o * length) * size, (size_t)length * size);
         at += length;
     }
-    onnx_give_constant(c, 0, &whole);
+    onnx_set_output_constant(c, 0, &whole);
 }
 
 /* Expands a part that is common to all samples, next to batched parts, to every sample. */
@@ -77,7 +77,7 @@ static void convert_concat(onnx_context *c)
             onnx_wrong(c, "inputs 0 and %d do not fit together", i);
     }
     if (onnx_ok(c)) spread(c, part, count, axis);
-    if (onnx_ok(c)) onnx_give(c, 0, onnx_join(c, part, count, axis));
+    if (onnx_ok(c)) onnx_set_output(c, 0, onnx_join(c, part, count, axis));
 }
 
 /* ---- Slice and Split ---- */
@@ -102,13 +102,13 @@ static void give_ranges(onnx_context *c, int output, const ranges *range, bool o
     bool kept = onnx_has_trainable_input(c) || onnx_keeps_rows(c);
     if (onnx_is_constant(c, 0) && !(kept && sdlf_shape_count(taken) > 0)) {
         bool empty = sdlf_shape_count(taken) == 0; /* then nothing is selected, and steps are irrelevant */
-        onnx_steps(shape, step);
+        onnx_strides(shape, step);
         for (int i = 0; i < shape.rank; i++) {
             first += empty ? 0 : range->start[i] * step[i];
             step[i] = empty || range->count[i] < 2 ? 0 : step[i] * range->step[i];
         }
         onnx_tensor tensor = onnx_pick(c, onnx_known(c, 0), taken, first, step);
-        onnx_give_constant(c, output, &tensor);
+        onnx_set_output_constant(c, output, &tensor);
         return;
     }
     if (onnx_ok(c) && sdlf_shape_count(taken) == 0) { /* an empty tensor is always constant */
@@ -116,9 +116,9 @@ static void give_ranges(onnx_context *c, int output, const ranges *range, bool o
         onnx_type type = x->narrow != ONNX_UNDEFINED ? x->narrow : onnx_type_of(x->flow.dtype);
         bool batched = onnx_batch_axis(c, x->flow) == 0;
         if (batched && one_sample)
-            onnx_unsupported(c, "it takes none of a batch of 1, and another batch is the plan's to choose");
-        onnx_give_constant(c, output,
-                           &(onnx_tensor){.name = "", .type = type, .shape = taken, .data = "", .batched = batched});
+            onnx_unsupported(c, "it selects nothing from a batch of 1, but the plan chooses the batch");
+        onnx_set_output_constant(
+            c, output, &(onnx_tensor){.name = "", .type = type, .shape = taken, .data = "", .batched = batched});
         return;
     }
     sdlf_slice_options options = {.axes = {.rank = 0}};
@@ -133,7 +133,7 @@ static void give_ranges(onnx_context *c, int output, const ranges *range, bool o
     }
     options.start.rank = options.end.rank = options.step.rank = options.axes.rank;
     onnx_flow x = one_sample ? onnx_batch_fixed(c, onnx_in(c, 0)) : onnx_in(c, 0);
-    onnx_give(c, output, options.axes.rank == 0 ? x : onnx_layer(c, "slice", &options, &x, 1));
+    onnx_set_output(c, output, options.axes.rank == 0 ? x : onnx_layer(c, "slice", &options, &x, 1));
 }
 
 static ranges all_of(sdlf_shape shape)

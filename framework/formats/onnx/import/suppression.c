@@ -20,12 +20,12 @@ static void bounds_of(onnx_context *c, onnx_flow boxes, int axis, bool center, o
     }
     if (center) {
         onnx_flow half = onnx_with_number(c, "mul", part[1], 0.5);
-        *low = onnx_two(c, "sub", part[0], half);
-        *high = onnx_two(c, "add", part[0], half);
+        *low = onnx_elementwise(c, "sub", part[0], half);
+        *high = onnx_elementwise(c, "add", part[0], half);
         return;
     }
-    *low = onnx_two(c, "min", part[0], part[1]);
-    *high = onnx_two(c, "max", part[0], part[1]);
+    *low = onnx_elementwise(c, "min", part[0], part[1]);
+    *high = onnx_elementwise(c, "max", part[0], part[1]);
 }
 
 /* (N, boxes) as (N, boxes, 1), or (N, 1, boxes). */
@@ -41,18 +41,20 @@ static onnx_flow overlaps(onnx_context *c, onnx_flow boxes, bool center, onnx_fl
     for (int axis = 0; axis < 2; axis++) {
         onnx_flow low, high;
         bounds_of(c, boxes, axis, center, &low, &high);
-        onnx_flow from = onnx_two(c, "max", upright(c, low, true), upright(c, low, false));
-        onnx_flow to = onnx_two(c, "min", upright(c, high, true), upright(c, high, false));
-        onnx_flow length = onnx_with_number(c, "max", onnx_two(c, "sub", to, from), 0);
-        onnx_flow side = onnx_two(c, "sub", high, low);
-        common = axis == 0 ? length : onnx_two(c, "mul", common, length);
-        area = axis == 0 ? side : onnx_two(c, "mul", area, side);
+        onnx_flow from = onnx_elementwise(c, "max", upright(c, low, true), upright(c, low, false));
+        onnx_flow to = onnx_elementwise(c, "min", upright(c, high, true), upright(c, high, false));
+        onnx_flow length = onnx_with_number(c, "max", onnx_elementwise(c, "sub", to, from), 0);
+        onnx_flow side = onnx_elementwise(c, "sub", high, low);
+        common = axis == 0 ? length : onnx_elementwise(c, "mul", common, length);
+        area = axis == 0 ? side : onnx_elementwise(c, "mul", area, side);
     }
-    onnx_flow either = onnx_two(c, "add", upright(c, area, true), upright(c, area, false));
-    either = onnx_two(c, "sub", either, common);
+    onnx_flow either = onnx_elementwise(c, "add", upright(c, area, true), upright(c, area, false));
+    either = onnx_elementwise(c, "sub", either, common);
     onnx_flow there = onnx_with_number(c, "greater", common, 0); /* boxes without an area suppress none */
-    onnx_flow ratio = onnx_two(c, "div", common, onnx_choose(c, there, either, onnx_number(c, SDLF_FLOAT32, 1)));
-    return onnx_cast(c, onnx_two(c, "and", there, onnx_two(c, "greater", ratio, threshold)), SDLF_FLOAT32);
+    onnx_flow ratio =
+        onnx_elementwise(c, "div", common, onnx_choose(c, there, either, onnx_number(c, SDLF_FLOAT32, 1)));
+    return onnx_cast(c, onnx_elementwise(c, "and", there, onnx_elementwise(c, "greater", ratio, threshold)),
+                     SDLF_FLOAT32);
 }
 
 static onnx_flow threshold_of(onnx_context *c, int input)
@@ -84,27 +86,28 @@ static void convert_suppression(onnx_context *c)
     if (onnx_batch_axis(c, scores) >= 0) scores = onnx_batch_fixed(c, scores);
     onnx_flow over = overlaps(c, boxes, center, threshold_of(c, 3)), gone = onnx_number(c, SDLF_FLOAT32, -INFINITY);
     onnx_flow place = onnx_count_up(c, 0, 1, count, 2, 3);
-    if (onnx_has(c, 4)) scores = onnx_choose(c, onnx_two(c, "greater", scores, threshold_of(c, 4)), scores, gone);
+    if (onnx_has(c, 4))
+        scores = onnx_choose(c, onnx_elementwise(c, "greater", scores, threshold_of(c, 4)), scores, gone);
     for (int64_t t = 0; t < turns && onnx_ok(c); t++) {
         onnx_flow best = onnx_layer(c, "arg_reduce", &(sdlf_arg_reduce_layer_options){.axis = 2}, &scores, 1);
         onnx_flow score = onnx_reduce(c, scores, SDLF_REDUCE_LAYER_MAX, sdlf_shape(2), true);
         index[t] = onnx_reshape_batch(c, best, sdlf_shape(batch, classes, 1), -1);
-        taken[t] = onnx_two(c, "greater", score, gone);
+        taken[t] = onnx_elementwise(c, "greater", score, gone);
         if (t + 1 == turns) break;
-        onnx_flow is = onnx_two(c, "equal", place, index[t]);
+        onnx_flow is = onnx_elementwise(c, "equal", place, index[t]);
         onnx_flow near = onnx_product(c, onnx_cast(c, is, SDLF_FLOAT32), over, false);
-        scores = onnx_choose(c, onnx_two(c, "or", is, onnx_with_number(c, "greater", near, 0)), gone, scores);
+        scores = onnx_choose(c, onnx_elementwise(c, "or", is, onnx_with_number(c, "greater", near, 0)), gone, scores);
     }
     if (!onnx_ok(c)) return;
     int64_t rows = batch * classes * turns;
     onnx_flow is = onnx_flat(c, onnx_join(c, taken, (int)turns, 2)), length;
     onnx_flow order = onnx_true_first(c, is, &length), column[3];
     column[2] = onnx_gather(c, onnx_flat(c, onnx_join(c, index, (int)turns, 2)), order, 0);
-    column[0] = onnx_two(c, "div", order, onnx_number(c, SDLF_INT64, (double)(classes * turns)));
-    column[1] = onnx_two(c, "div", order, onnx_number(c, SDLF_INT64, (double)turns));
-    column[1] = onnx_two(c, "modulo", column[1], onnx_number(c, SDLF_INT64, (double)classes));
+    column[0] = onnx_elementwise(c, "div", order, onnx_number(c, SDLF_INT64, (double)(classes * turns)));
+    column[1] = onnx_elementwise(c, "div", order, onnx_number(c, SDLF_INT64, (double)turns));
+    column[1] = onnx_elementwise(c, "modulo", column[1], onnx_number(c, SDLF_INT64, (double)classes));
     for (int i = 0; i < 3; i++) column[i] = onnx_split_axis(c, column[i], 0, rows);
-    onnx_give_dynamic_length(c, 0, onnx_join(c, column, 3, 1), 0, length);
+    onnx_set_output_dynamic_length(c, 0, onnx_join(c, column, 3, 1), 0, length);
 }
 
 const onnx_operator onnx_suppression_operators[] = {

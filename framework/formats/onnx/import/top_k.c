@@ -13,11 +13,11 @@ static onnx_flow ranks(onnx_context *c, onnx_flow x, int axis, bool smallest)
         onnx_unsupported(c, "of %lld integers in rows of %lld: at most %d pairs are compared", (long long)count,
                          (long long)length, MOST_PAIRS);
     onnx_flow mine = onnx_split_axis(c, x, axis, length), other = onnx_split_axis(c, x, axis, 1);
-    onnx_flow first = onnx_two(c, "less", onnx_count_up(c, 0, 1, length, axis + 1, mine.shape.rank),
-                               onnx_count_up(c, 0, 1, length, axis, mine.shape.rank));
-    onnx_flow before = onnx_two(c, smallest ? "less" : "greater", other, mine);
-    onnx_flow equal = onnx_two(c, "and", onnx_two(c, "equal", other, mine), first);
-    onnx_flow is = onnx_cast(c, onnx_two(c, "or", before, equal), SDLF_FLOAT32);
+    onnx_flow first = onnx_elementwise(c, "less", onnx_count_up(c, 0, 1, length, axis + 1, mine.shape.rank),
+                                       onnx_count_up(c, 0, 1, length, axis, mine.shape.rank));
+    onnx_flow before = onnx_elementwise(c, smallest ? "less" : "greater", other, mine);
+    onnx_flow equal = onnx_elementwise(c, "and", onnx_elementwise(c, "equal", other, mine), first);
+    onnx_flow is = onnx_cast(c, onnx_elementwise(c, "or", before, equal), SDLF_FLOAT32);
     return onnx_reduce(c, is, SDLF_REDUCE_LAYER_SUM, sdlf_shape(axis + 1), false);
 }
 
@@ -36,13 +36,13 @@ static void convert_top_k(onnx_context *c)
         onnx_flow rank = ranks(c, x, axis, options.smallest);
         options.smallest = true;
         onnx_flow which = onnx_layer_output(c, onnx_layer(c, "top_k", &options, &rank, 1), 1);
-        onnx_give(c, 0, onnx_gather_along(c, x, which, axis));
-        if (c->output_count > 1) onnx_give(c, 1, which);
+        onnx_set_output(c, 0, onnx_gather_along(c, x, which, axis));
+        if (c->output_count > 1) onnx_set_output(c, 1, which);
         return;
     }
     onnx_flow y = onnx_layer(c, "top_k", &options, &x, 1);
-    onnx_give(c, 0, y);
-    if (c->output_count > 1) onnx_give(c, 1, onnx_layer_output(c, y, 1));
+    onnx_set_output(c, 0, y);
+    if (c->output_count > 1) onnx_set_output(c, 1, onnx_layer_output(c, y, 1));
 }
 
 const onnx_operator onnx_top_k_operators[] = {

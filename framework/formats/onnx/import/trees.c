@@ -277,21 +277,21 @@ onnx_flow onnx_trees_sum(onnx_context *c, onnx_flow x, const char *kind, int64_t
     for (int i = 0; i < MOST_MODES && onnx_ok(c); i++) {
         if (!m.has_mode[i]) continue;
         bool other = strcmp(modes[i].function, "not_equal") == 0;
-        onnx_flow is = onnx_two(c, other ? "equal" : modes[i].function, at, value);
+        onnx_flow is = onnx_elementwise(c, other ? "equal" : modes[i].function, at, value);
         if (other) is = onnx_not(c, is);
-        is = onnx_two(c, "and", is, onnx_constant_layer(c, &m.mode[i]));
-        holds = begun ? onnx_two(c, "or", holds, is) : is;
+        is = onnx_elementwise(c, "and", is, onnx_constant_layer(c, &m.mode[i]));
+        holds = begun ? onnx_elementwise(c, "or", holds, is) : is;
         begun = true;
     }
-    if (!begun) holds = onnx_two(c, "less", at, at);
+    if (!begun) holds = onnx_elementwise(c, "less", at, at);
     if (m.has_missing) {
-        onnx_flow nan = onnx_not(c, onnx_two(c, "equal", at, at));
-        holds = onnx_two(c, "or", holds, onnx_two(c, "and", nan, onnx_constant_layer(c, &m.missing)));
+        onnx_flow nan = onnx_not(c, onnx_elementwise(c, "equal", at, at));
+        holds = onnx_elementwise(c, "or", holds, onnx_elementwise(c, "and", nan, onnx_constant_layer(c, &m.missing)));
     }
     onnx_flow each = onnx_split_axis(c, onnx_cast(c, holds, SDLF_FLOAT32), 1, e.trees);
     each = onnx_transpose(c, each, (const int[]){1, 0, 2}); /* (trees, N, comparisons) */
     onnx_flow counts = onnx_product(c, each, onnx_constant_layer(c, &m.way), false);
-    onnx_flow reached = onnx_two(c, "equal", counts, onnx_constant_layer(c, &m.wanted));
+    onnx_flow reached = onnx_elementwise(c, "equal", counts, onnx_constant_layer(c, &m.wanted));
     onnx_flow sums = onnx_product(c, onnx_cast(c, reached, SDLF_FLOAT32), onnx_constant_layer(c, &weights), false);
     *trees = e.trees;
     return onnx_reduce(c, sums, SDLF_REDUCE_LAYER_SUM, sdlf_shape(0), false);

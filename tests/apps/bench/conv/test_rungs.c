@@ -27,7 +27,7 @@ static void calculators_are_held_against_each_other(void)
     const program *p = SDLF(0, "bench", "conv", "--workload", "study", "--side", "31", QUICK, "--against", "reference");
     CHECK_SAYS(p, "auto beside reference");
     CHECK_SAYS(SDLF(2, "bench", "conv", SMALL, "--against", "cpu"),
-               "--against cpu: expected another calculator than --calculator");
+               "--against cpu: expected a calculator other than --calculator");
     static lab l;
     machine m = {.count = 0};
     sdlf_calculator *cpu = NULL;
@@ -122,7 +122,7 @@ static void a_usual_rival_is_opened_where_it_is_wanted(void)
                sizeof left_out);
     /* cpu cannot stand beside itself, which takes the place of a library that is not on this machine */
     CHECK_EQUAL(opened_for(&none, "cpu", SDLF_OK, NULL, left_out, sizeof left_out), 1);
-    CHECK(strstr(left_out, "cpu is left out: --against cpu: expected another calculator") != NULL);
+    CHECK(strstr(left_out, "cpu is left out: --against cpu: expected a calculator other") != NULL);
     CHECK_EQUAL(opened_for(&own, "cpu", SDLF_OK, NULL, left_out, sizeof left_out), 1);
     CHECK_TEXT(left_out, "");
     opened_for(&wrong, "cpu", SDLF_ERROR_ARGUMENT, "; cpu is left out: ", left_out, sizeof left_out);

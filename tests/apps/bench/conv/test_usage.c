@@ -67,10 +67,10 @@ static void what_cannot_be(void)
                "a window 9 high is larger than its image, 8 with 0 of padding");
     CHECK_SAYS(CONV("--shape", "1x3x8x8", "--kernel", "4x3x3", "--groups", "2"),
                "3 channels and 4 filters cannot be cut into 2 groups");
-    CHECK_SAYS(CONV("--shape", "1x16000000x16000000x16000000", "--kernel", "1x1x1"), "more than any machine computes");
+    CHECK_SAYS(CONV("--shape", "1x16000000x16000000x16000000", "--kernel", "1x1x1"), "too large for any machine");
     CHECK_SAYS(CONV("--shape", "99999999999999999999x1x1x1", "--kernel", "1x1x1"),
                "--shape 99999999999999999999x1x1x1: expected");
-    CHECK_SAYS(CONV("--kernel", "1x3x3"), "--kernel is of one convolution: expected --shape NxCxHxW with it");
+    CHECK_SAYS(CONV("--kernel", "1x3x3"), "--kernel describes one convolution: expected --shape NxCxHxW too");
     CHECK_SAYS(CONV("--shape", "1x3x8x8", "--kernel", "1x3x3", "--batch", "2"),
                "--batch cannot be combined with --shape");
     CHECK_SAYS(CONV("--workload", "vgg16", "--side", "3"), "--side 3: vgg16 needs images of 16 pixels a side at least");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolutions that a plan may make one operation of: what their tests share. The network's input is "image", its
+/* Shared by the tests of convolutions that a plan may fuse into one operation. The network's input is "image", its
  * output "y". */
 #ifndef SDLF_TESTS_FRAMEWORK_PLAN_FUSE_CONVOLUTIONS_H
 #define SDLF_TESTS_FRAMEWORK_PLAN_FUSE_CONVOLUTIONS_H
@@ -10,9 +10,9 @@
 #include "testing.h"
 
 enum { BATCH = 2, CHANNELS = 3, SIDE = 9, HIDDEN = 10, IMAGE = BATCH * CHANNELS * SIDE * SIDE };
-enum { MOST = BATCH * 2 * HIDDEN * SIDE * SIDE }; /* numbers of y */
+enum { MOST = BATCH * 2 * HIDDEN * SIDE * SIDE }; /* elements of y */
 
-/* What the plan computes of `image`, in the end from a recording; how many numbers. */
+/* Run the plan on `image`, the last time from a recording; returns the number of elements. */
 static inline int64_t run_thrice(sdlf_plan *plan, const float image[IMAGE], float found[MOST])
 {
     sdlf_binding y;
@@ -24,8 +24,8 @@ static inline int64_t run_thrice(sdlf_plan *plan, const float image[IMAGE], floa
     return count;
 }
 
-/* The plan that fuses what it can computes what the plan without any fusion does. `look` is shown both, and told which
- * is which. */
+/* Check that the plan with fusion computes the same as the plan without. `look` is called with each, and told which it
+ * is. */
 static inline void results_are_those_of_parts(sdlf_model *net, sdlf_calculator *calculator, int kind,
                                               void (*look)(const sdlf_plan *plan, const sdlf_calculator *calculator,
                                                            int kind, bool in_parts))
@@ -46,8 +46,8 @@ static inline void results_are_those_of_parts(sdlf_model *net, sdlf_calculator *
         CHECK_CLOSE((double)found[0][i], (double)found[1][i], 2e-6 * (1 + fabs((double)found[1][i])));
 }
 
-/* `operation` is there in inference; not while training, whose backward pass reads what lies between, nor where all
- * activations are kept. */
+/* Check that `operation` is used in inference, but not in training, whose backward pass reads the intermediate results,
+ * nor if all activations are kept. */
 static inline void check_in_inference_alone(sdlf_model *net, const char *operation)
 {
     sdlf_calculator *reference = test_open("reference");
@@ -63,8 +63,8 @@ static inline void check_in_inference_alone(sdlf_model *net, const char *operati
     sdlf_calculator_close(reference);
 }
 
-/* By how much each number of y grows where the last bias goes from 2 to 3: what was prepacked of the weights must be
- * prepacked again. Returns how many numbers. */
+/* The growth of each element of y when the last bias changes from 2 to 3: the prepacked weights must be repacked.
+ * Returns the number of elements. */
 static inline int64_t growth_with_last_bias(sdlf_model *net, sdlf_calculator *calculator, float growth[MOST])
 {
     static float image[IMAGE], before[MOST];

@@ -44,7 +44,8 @@ static void a_model_gives_all_three_away(void)
     sdlf_plan *taking = NULL, *plain = NULL;
     float found[VALUES] = {0}, expected[VALUES] = {1};
     CHECK_OK(sdlf_plan_create(&plain, other, &(sdlf_plan_options){.batch = 1, .forward = cpu}));
-    CHECK_OK(sdlf_plan_create(&taking, net, &(sdlf_plan_options){.batch = 1, .forward = cpu, .take_parameters = true}));
+    CHECK_OK(
+        sdlf_plan_create(&taking, net, &(sdlf_plan_options){.batch = 1, .forward = cpu, .consume_parameters = true}));
     CHECK_EQUAL(count_steps(taking, "conv2d_inverted_residual_forward"), 1);
     for (int i = 0; i < sdlf_model_parameter_count(net); i++) {
         const sdlf_parameter *parameter = sdlf_model_parameter(net, i);

@@ -139,7 +139,7 @@ static void other_weights_stay_floats(void)
         float *other = sdlf_model_parameter(net, 2)->value.data;
         other[0] = 0.61803f * other[1];
         if (plan != NULL && integers) {
-            CHECK_FAILS(sdlf_plan_load_parameters(plan), SDLF_ERROR_ARGUMENT, "make the plan anew");
+            CHECK_FAILS(sdlf_plan_load_parameters(plan), SDLF_ERROR_ARGUMENT, "make a new plan");
             other[0] = other[1];
             CHECK_OK(sdlf_plan_load_parameters(plan));
         }

@@ -8,7 +8,7 @@
 
 enum { BATCH = 5, SIDE = 12 };
 
-/* Two fused convolutions, the second of which passes a gradient on; a hidden layer; everything has a bias. */
+/* Two fused convolutions, the second of which computes an input gradient; a hidden layer; all layers have a bias. */
 static sdlf_model *deep(void)
 {
     sdlf_model *net = sdlf_model_create("deep");
@@ -24,7 +24,7 @@ static sdlf_model *deep(void)
     return net;
 }
 
-/* The same, and nothing has a bias. */
+/* The same without biases. */
 static sdlf_model *unbiased(void)
 {
     sdlf_model *net = sdlf_model_create("unbiased");
@@ -37,7 +37,7 @@ static sdlf_model *unbiased(void)
     return net;
 }
 
-/* Every activation between fully connected layers. SiLU's gradient wants its input, and stays a step of its own. */
+/* Every activation between fully connected layers. SiLU's gradient needs its input, and stays a separate step. */
 static sdlf_model *activated(void)
 {
     sdlf_model *net = sdlf_model_create("activated");
@@ -55,7 +55,7 @@ static sdlf_model *activated(void)
     return net;
 }
 
-/* An activation that two layers read: its gradient is a sum, and no layer's own. */
+/* An activation that two layers read: its gradient is a sum, which belongs to no single layer. */
 static sdlf_model *forked(void)
 {
     sdlf_model *net = sdlf_model_create("forked");
@@ -68,7 +68,7 @@ static sdlf_model *forked(void)
     return net;
 }
 
-/* A loss of its own, with weights. */
+/* A network with its own loss, with weights. */
 static sdlf_model *weighted(void)
 {
     sdlf_model *net = sdlf_model_create("weighted");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the tests of layouts share: the sides of their images, convolutions, parameters, and counts of steps. */
+/* Shared by the tests of layouts: image sizes, convolutions, parameters, and counts of steps. */
 #ifndef SDLF_TESTS_FRAMEWORK_PLAN_LAYOUTS_NETWORKS_H
 #define SDLF_TESTS_FRAMEWORK_PLAN_LAYOUTS_NETWORKS_H
 
@@ -8,10 +8,10 @@
 #include "framework/plan/networks.h"
 #include "framework/plan/plan_internal.h"
 
-/* Elements: of an image; and of any output, at most. */
+/* IMAGE: elements of the input; MOST: at most this many elements of any output. */
 enum { BATCH = 2, CHANNELS = 3, SIDE = 13, IMAGE = BATCH * CHANNELS * SIDE * SIDE, MOST = BATCH * 45 * 7 * 7 };
 
-/* A square convolution that keeps the sides of an image. */
+/* A convolution with a square kernel that preserves the image size. */
 static inline sdlf_node conv(sdlf_model *net, sdlf_node x, const char *name, int filters, int kernel, int groups)
 {
     return sdlf_conv2d(net, x,
@@ -22,7 +22,7 @@ static inline sdlf_node conv(sdlf_model *net, sdlf_node x, const char *name, int
                                               .groups = groups});
 }
 
-/* Numbers of their own for every parameter; variances are positive. */
+/* Fill every parameter with different values; variances are positive. */
 static inline void fill_parameters(sdlf_model *net, uint64_t seed)
 {
     for (int i = 0; i < sdlf_model_parameter_count(net); i++) {
@@ -35,7 +35,7 @@ static inline void fill_parameters(sdlf_model *net, uint64_t seed)
     }
 }
 
-/* Steps of a kind; `last`: of these, those with operands that are channels last. */
+/* The number of steps of a kind; `last`: only those with channels-last operands. */
 static inline int count_kind(const sdlf_plan *plan, sdlf_operation_kind kind, bool last)
 {
     int count = 0;
@@ -46,7 +46,7 @@ static inline int count_kind(const sdlf_plan *plan, sdlf_operation_kind kind, bo
     return count;
 }
 
-/* Steps that are of that fusion and channels last. */
+/* The number of steps of that fusion that are channels last. */
 static inline int count_fused(const sdlf_plan *plan, const sdlf_fusion *fusion)
 {
     int count = 0;

@@ -24,7 +24,7 @@ static sdlf_calculator *make_choosy(void)
     device_class.fusions = device_fusions;
     sdlf_kernel_slot *slot = &device_class.kernel[SDLF_CONV2D_FORWARD];
     slot->channels_last = true;
-    slot->likes_channels_last = likes_many_filters;
+    slot->prefers_channels_last = likes_many_filters;
     slot->mixed = device_fusions[0].slot.mixed = false;
     return device;
 }
@@ -247,7 +247,7 @@ static void what_contracts_keep_alike_stays_alike(void)
     x = sdlf_max_pool2d(net, sdlf_relu(net, conv(net, x, "first", 16, 3, 1)), &halve);
     sdlf_output(net, "last", conv(net, conv(net, x, "second", 16, 3, 1), "third", 16, 3, 1));
     pooled->channels_last = pooled->mixed = true;
-    pooled->likes_channels_last = likes_many_filters;
+    pooled->prefers_channels_last = likes_many_filters;
     if (CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = BATCH, .forward = device}))) {
         CHECK_EQUAL(count_fused(plan, &sdlf_conv2d_pool_forward_fusion), 1);
         for (int i = 0; i < plan->step_count; i++) {

@@ -241,8 +241,8 @@ static void compute_phase(const cpu_calculator *cpu, context *all, const element
         conv2d_nhwc_automatic_forward_cpu(cpu, &forward, packed, &w, pixels + pixels_size(v));
     }
     if (whole && any) return;
-    cpu_parallel_near(cpu, v->n * part->axis[0].count, cpu_time_of_elements(2 * v->n * part->v.p_q * v->groups * v->c),
-                      spread_row, all);
+    cpu_parallel_static(cpu, v->n * part->axis[0].count,
+                        cpu_time_of_elements(2 * v->n * part->v.p_q * v->groups * v->c), spread_row, all);
 }
 
 void conv2d_nhwc_input_cpu(const cpu_calculator *cpu, const convolution_backward *backward, const element *residual,

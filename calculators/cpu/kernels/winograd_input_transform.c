@@ -64,7 +64,8 @@ static __attribute__((noinline)) void transform_4(const winograd *all, const ele
     transform_tile(4, all, at, to);
 }
 
-void winograd_patches_cpu(const winograd *all, int64_t group, int64_t first, int64_t count, element *transformed)
+void winograd_input_transform_cpu(const winograd *all, int64_t group, int64_t first, int64_t count,
+                                  element *transformed)
 {
     const convolution *v = &all->forward->v;
     int64_t pixel = v->groups * v->c, side = all->m + 2;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An inference plan that takes over its model's parameters (options.take_parameters): values that steps read only in
+/* An inference plan that takes over its model's parameters (options.consume_parameters): values that steps read only in
  * another form (prepacked for their kernel, with normalisations and scales folded in, in another dtype or on a device)
  * are freed as soon as they have been converted, each before the next one, so that only one exists twice at any time.
  * Values that steps read in place are kept. */

@@ -60,7 +60,7 @@ static void compare(sdlf_calculator *calculator, sdlf_dtype dtype)
     double found[CLASSES], expected[CLASSES];
     sdlf_plan_options options = {.batch = 1, .forward = calculator, .dtype = dtype};
     CHECK_OK(sdlf_plan_create(&plain, other, &options));
-    options.take_parameters = true;
+    options.consume_parameters = true;
     CHECK_OK(sdlf_plan_create(&taking, net, &options));
     if (plain != NULL && taking != NULL) {
         run(plain, dtype, expected);
@@ -97,7 +97,7 @@ static int64_t bytes_of_plan(sdlf_calculator *calculator, bool taking)
     sdlf_plan *plan = NULL;
     int64_t before = test_live_bytes();
     CHECK_OK(sdlf_plan_create(&plan, net,
-                              &(sdlf_plan_options){.batch = 1, .forward = calculator, .take_parameters = taking}));
+                              &(sdlf_plan_options){.batch = 1, .forward = calculator, .consume_parameters = taking}));
     int64_t bytes = test_live_bytes() - before;
     CHECK(plan == NULL || sdlf_plan_memory(plan).arena >= LAYERS * WEIGHT); /* all weights in another form */
     const sdlf_parameter *bias = sdlf_model_find_parameter(net, "conv2d.bias");
@@ -128,9 +128,9 @@ static void the_model_is_good_for_nothing_else(void)
     sdlf_plan_options options = {.batch = 1, .forward = reference};
     int64_t trainable = sdlf_model_trainable_count(net);
     CHECK_OK(sdlf_model_save(net, path));
-    options.take_parameters = true;
+    options.consume_parameters = true;
     CHECK_OK(sdlf_plan_create(&plan, net, &options));
-    options.take_parameters = false;
+    options.consume_parameters = false;
     CHECK_FAILS(sdlf_model_status(net), SDLF_ERROR_ARGUMENT, why);
     CHECK_FAILS(sdlf_plan_create(&second, net, &options), SDLF_ERROR_ARGUMENT, why);
     CHECK_FAILS(sdlf_model_save(net, test_path("again.safetensors")), SDLF_ERROR_ARGUMENT, why);
@@ -152,10 +152,10 @@ static void what_others_use_is_not_taken(void)
     double y[CLASSES];
     sdlf_plan_options options = {.batch = 1, .forward = reference};
     CHECK_OK(sdlf_plan_create(&plan, net, &options));
-    options.take_parameters = true;
+    options.consume_parameters = true;
     CHECK_FAILS(sdlf_plan_create(&taking, net, &options), SDLF_ERROR_ARGUMENT, "another plan uses them");
     options.mode = SDLF_TRAIN;
-    CHECK_FAILS(sdlf_plan_create(&taking, net, &options), SDLF_ERROR_ARGUMENT, "take_parameters is for inference");
+    CHECK_FAILS(sdlf_plan_create(&taking, net, &options), SDLF_ERROR_ARGUMENT, "consume_parameters is for inference");
     CHECK_OK(sdlf_model_status(net));
     if (plan != NULL) run(plan, SDLF_FLOAT32, y);
     sdlf_plan_free(plan);
@@ -192,7 +192,7 @@ static bool check_failed(sdlf_model *net, const char *cause, bool built, uint32_
  * before. */
 static void fail_every_allocation(sdlf_calculator *calculator, bool built)
 {
-    sdlf_plan_options options = {.batch = 1, .forward = calculator, .take_parameters = true};
+    sdlf_plan_options options = {.batch = 1, .forward = calculator, .consume_parameters = true};
     sdlf_model *first = mixed();
     sdlf_plan *before = NULL;
     CHECK_OK(sdlf_plan_create(&before, first, &options));
@@ -256,7 +256,7 @@ static void the_plan_fails_midway(void)
     preparing.kernel[SDLF_CONV2D_FORWARD].prepared = prepared;
     preparing.kernel[SDLF_CONV2D_FORWARD].prepare = prepare;
     reference->type = &preparing;
-    sdlf_plan_options options = {.batch = 1, .forward = reference, .take_parameters = true};
+    sdlf_plan_options options = {.batch = 1, .forward = reference, .consume_parameters = true};
     for (int built = 0; built < 2; built++) {
         for (int count = 0; count < LAYERS; count++) {
             sdlf_model *net = built ? mixed() : unbuilt();

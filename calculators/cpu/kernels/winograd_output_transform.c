@@ -99,8 +99,8 @@ static __attribute__((noinline)) void finish_4(const outputs *o, const element *
     finish_tile(4, o, bias);
 }
 
-void winograd_outputs_cpu(const winograd *all, int64_t group, int64_t panel, int64_t first, int64_t count,
-                          const element *products)
+void winograd_output_transform_cpu(const winograd *all, int64_t group, int64_t panel, int64_t first, int64_t count,
+                                   const element *products)
 {
     const convolution_forward *forward = all->forward;
     const convolution *v = &forward->v;

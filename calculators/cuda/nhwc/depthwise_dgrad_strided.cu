@@ -15,14 +15,14 @@ static __device__ __forceinline__ void store_gradient(const depthwise_conv &g, f
 
 /* Any stride; a run is one pixel. */
 template <typename T>
-static __global__ void __launch_bounds__(RUN_THREADS) depthwise_spread(const __grid_constant__ depthwise_conv g)
+static __global__ void __launch_bounds__(RUN_THREADS) depthwise_dgrad_strided(const __grid_constant__ depthwise_conv g)
 {
     extern __shared__ float4 weights[];
     float *shared = reinterpret_cast<float *>(weights);
     const int lines = RUN_THREADS / g.across, line = static_cast<int>(threadIdx.x) / g.across;
     const int mine = static_cast<int>(threadIdx.x) - line * g.across;
     const int first = static_cast<int>(blockIdx.x) * g.across, vector = first + mine;
-    await_kernels();
+    wait_and_launch_dependent_grids();
     bring_weights<T>(g, shared, first);
     __syncthreads();
     if (line >= lines || vector >= g.vectors) return;
@@ -48,7 +48,7 @@ static __global__ void __launch_bounds__(RUN_THREADS) depthwise_spread(const __g
 /* SIZE x SIZE taps and a stride of 2 both ways, no dilation: a run is 2 x 2 pixels that begin at an even pixel of the padded image, and tap (r, s)
  * contributes to the pixel of its parity. */
 template <typename T, int SIZE>
-static __global__ void __launch_bounds__(RUN_THREADS) depthwise_spread2(const __grid_constant__ depthwise_conv g)
+static __global__ void __launch_bounds__(RUN_THREADS) depthwise_dgrad_strided2(const __grid_constant__ depthwise_conv g)
 {
     extern __shared__ float4 weights[];
     constexpr int SEEN = (SIZE + 1) / 2;
@@ -56,7 +56,7 @@ static __global__ void __launch_bounds__(RUN_THREADS) depthwise_spread2(const __
     const int lines = RUN_THREADS / g.across, line = static_cast<int>(threadIdx.x) / g.across;
     const int mine = static_cast<int>(threadIdx.x) - line * g.across;
     const int first = static_cast<int>(blockIdx.x) * g.across, vector = first + mine;
-    await_kernels();
+    wait_and_launch_dependent_grids();
     bring_weights<T>(g, shared, first);
     __syncthreads();
     if (line >= lines || vector >= g.vectors) return;
@@ -103,16 +103,16 @@ static int pairs_of(int padding, int length)
     return (padding + length - 1) / 2 - padding / 2 + 1;
 }
 
-template <typename T> void depthwise_spread_launch(const cuda_calculator *calculator, const depthwise_conv &g)
+template <typename T> void depthwise_dgrad_strided_launch(const cuda_calculator *calculator, const depthwise_conv &g)
 {
     const bool three = depthwise_conv_is_square(g, 3, 2), five = depthwise_conv_is_square(g, 5, 2);
     if (three || five)
-        launch_runs<T>(calculator, g, three ? depthwise_spread2<T, 3> : depthwise_spread2<T, 5>,
+        launch_runs<T>(calculator, g, three ? depthwise_dgrad_strided2<T, 3> : depthwise_dgrad_strided2<T, 5>,
                        pairs_of(g.padding[0], g.rows), pairs_of(g.padding[1], g.columns));
     else
-        launch_runs<T>(calculator, g, depthwise_spread<T>, g.rows, g.columns);
+        launch_runs<T>(calculator, g, depthwise_dgrad_strided<T>, g.rows, g.columns);
 }
 
-template void depthwise_spread_launch<float>(const cuda_calculator *calculator, const depthwise_conv &g);
-template void depthwise_spread_launch<__half>(const cuda_calculator *calculator, const depthwise_conv &g);
-template void depthwise_spread_launch<__nv_bfloat16>(const cuda_calculator *calculator, const depthwise_conv &g);
+template void depthwise_dgrad_strided_launch<float>(const cuda_calculator *calculator, const depthwise_conv &g);
+template void depthwise_dgrad_strided_launch<__half>(const cuda_calculator *calculator, const depthwise_conv &g);
+template void depthwise_dgrad_strided_launch<__nv_bfloat16>(const cuda_calculator *calculator, const depthwise_conv &g);

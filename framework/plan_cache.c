@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Plans of one ONNX file for many sizes. See sized_plans.h. */
-#include <sdlf/sized_plans.h>
+/* Plans of one ONNX file for many sizes. See plan_cache.h. */
+#include <sdlf/plan_cache.h>
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -19,9 +19,9 @@ typedef struct sized_plan {
     int64_t used; /* the number of the call that used it last */
 } sized_plan;
 
-struct sdlf_sized_plans {
+struct sdlf_plan_cache {
     char *path;
-    sdlf_sized_plans_options options;
+    sdlf_plan_cache_options options;
     sized_plan *kept;
     int count;
     int64_t calls, made;
@@ -36,7 +36,7 @@ static void release(sized_plan *one)
     *one = (sized_plan){.count = 0};
 }
 
-void sdlf_sized_plans_free(sdlf_sized_plans *plans)
+void sdlf_plan_cache_free(sdlf_plan_cache *plans)
 {
     if (plans == NULL) return;
     for (int i = 0; i < plans->count; i++) release(&plans->kept[i]);
@@ -45,7 +45,7 @@ void sdlf_sized_plans_free(sdlf_sized_plans *plans)
     free(plans);
 }
 
-sdlf_status sdlf_sized_plans_create(sdlf_sized_plans **plans, const char *path, const sdlf_sized_plans_options *options)
+sdlf_status sdlf_plan_cache_create(sdlf_plan_cache **plans, const char *path, const sdlf_plan_cache_options *options)
 {
     SDLF_REQUIRE(plans);
     *plans = NULL;
@@ -55,7 +55,7 @@ sdlf_status sdlf_sized_plans_create(sdlf_sized_plans **plans, const char *path, 
     int most = options->most != 0 ? options->most : USUAL;
     if (most < 1 || most > MOST_PLANS)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: expected 1 to %d plans, found %d", __func__, MOST_PLANS, most);
-    sdlf_sized_plans *made = calloc(1, sizeof *made);
+    sdlf_plan_cache *made = calloc(1, sizeof *made);
     if (made != NULL) {
         made->options = *options;
         made->options.most = most;
@@ -63,7 +63,7 @@ sdlf_status sdlf_sized_plans_create(sdlf_sized_plans **plans, const char *path, 
         made->kept = calloc((size_t)most, sizeof *made->kept);
     }
     if (made == NULL || made->path == NULL || made->kept == NULL) {
-        sdlf_sized_plans_free(made);
+        sdlf_plan_cache_free(made);
         return sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", __func__);
     }
     *plans = made;
@@ -88,7 +88,7 @@ static bool is_for(const sized_plan *one, const sdlf_onnx_shape *shapes, int cou
 }
 
 /* The size of the given inputs' first dimension if the file leaves that open; 0: it is open in none. */
-static sdlf_status batch_of(const sdlf_sized_plans *plans, const sdlf_onnx_shape *shapes, int count, int64_t *batch)
+static sdlf_status batch_of(const sdlf_plan_cache *plans, const sdlf_onnx_shape *shapes, int count, int64_t *batch)
 {
     sdlf_onnx_report *report = NULL;
     sdlf_status status =
@@ -116,10 +116,10 @@ static sdlf_status copy_shapes(sized_plan *one, const sdlf_onnx_shape *shapes, i
         one->shape[one->count++] = (sdlf_onnx_shape){strdup(shapes[i].name), shapes[i].shape};
         ok = one->shape[i].name != NULL;
     }
-    return ok ? SDLF_OK : sdlf_fail(SDLF_ERROR_MEMORY, "sdlf_sized_plans_get: out of memory");
+    return ok ? SDLF_OK : sdlf_fail(SDLF_ERROR_MEMORY, "sdlf_plan_cache_get: out of memory");
 }
 
-static sdlf_status make(const sdlf_sized_plans *plans, sized_plan *one, const sdlf_onnx_shape *shapes, int count)
+static sdlf_status make(const sdlf_plan_cache *plans, sized_plan *one, const sdlf_onnx_shape *shapes, int count)
 {
     int64_t batch = 0;
     sdlf_status status = copy_shapes(one, shapes, count);
@@ -133,19 +133,19 @@ static sdlf_status make(const sdlf_sized_plans *plans, sized_plan *one, const sd
                                   &(sdlf_plan_options){.batch = 1,
                                                        .forward = plans->options.calculator,
                                                        .dtype = plans->options.dtype,
-                                                       .take_parameters = true});
+                                                       .consume_parameters = true});
     for (int i = 0; status == SDLF_OK && i < count; i++) {
         sdlf_binding binding;
         if (sdlf_plan_input(one->plan, shapes[i].name, &binding) != SDLF_OK) continue; /* the plan does not use it */
         if (!sdlf_shape_equal(binding.tensor.shape, shapes[i].shape))
             status =
-                sdlf_fail(SDLF_ERROR_SHAPE, "%s: input '%s' is %s, and %s was asked for", plans->path, shapes[i].name,
+                sdlf_fail(SDLF_ERROR_SHAPE, "%s: input '%s' is %s, but %s was asked for", plans->path, shapes[i].name,
                           sdlf_shape_print(binding.tensor.shape).text, sdlf_shape_print(shapes[i].shape).text);
     }
     return status;
 }
 
-sdlf_status sdlf_sized_plans_get(sdlf_sized_plans *plans, const sdlf_onnx_shape *shapes, int count, sdlf_plan **plan)
+sdlf_status sdlf_plan_cache_get(sdlf_plan_cache *plans, const sdlf_onnx_shape *shapes, int count, sdlf_plan **plan)
 {
     SDLF_REQUIRE(plan);
     *plan = NULL;
@@ -183,7 +183,7 @@ sdlf_status sdlf_sized_plans_get(sdlf_sized_plans *plans, const sdlf_onnx_shape 
     return SDLF_OK;
 }
 
-int64_t sdlf_sized_plans_made(const sdlf_sized_plans *plans)
+int64_t sdlf_plan_cache_made(const sdlf_plan_cache *plans)
 {
     return plans != NULL ? plans->made : 0;
 }

@@ -48,7 +48,7 @@ static void run(sdlf_calculator *calculator, sdlf_model *net, sdlf_dtype dtype, 
     sdlf_plan_options options = {.batch = NODES,
                                  .forward = calculator,
                                  .dtype = dtype,
-                                 .take_parameters = take,
+                                 .consume_parameters = take,
                                  .constants = &constant,
                                  .constant_count = 1};
     fill_random(narrow, NODES * FEATURES, 3);

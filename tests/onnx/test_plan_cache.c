@@ -12,46 +12,46 @@
 static sdlf_calculator *calculator;
 
 /* x is (batch,1,height,width), m (batch,2,height,1). */
-static sdlf_status get(sdlf_sized_plans *plans, int64_t batch, int64_t height, int64_t width, sdlf_plan **plan)
+static sdlf_status get(sdlf_plan_cache *plans, int64_t batch, int64_t height, int64_t width, sdlf_plan **plan)
 {
     const sdlf_onnx_shape shapes[] = {{"m", sdlf_shape(batch, 2, height, 1)},
                                       {"x", sdlf_shape(batch, 1, height, width)}};
-    return sdlf_sized_plans_get(plans, shapes, 2, plan);
+    return sdlf_plan_cache_get(plans, shapes, 2, plan);
 }
 
 static void sizes_are_kept(void)
 {
-    sdlf_sized_plans *plans = NULL;
+    sdlf_plan_cache *plans = NULL;
     sdlf_plan *first = NULL, *second = NULL, *again = NULL;
-    CHECK_OK(sdlf_sized_plans_create(&plans, onnx_fixture("open", "model.onnx"),
-                                     &(sdlf_sized_plans_options){.calculator = calculator, .most = 2}));
+    CHECK_OK(sdlf_plan_cache_create(&plans, onnx_fixture("open", "model.onnx"),
+                                    &(sdlf_plan_cache_options){.calculator = calculator, .most = 2}));
     CHECK_OK(get(plans, 2, 7, 5, &first));
     CHECK_OK(get(plans, 1, 4, 4, &second));
     CHECK_OK(get(plans, 2, 7, 5, &again));
     CHECK(first == again && first != second);
-    CHECK_EQUAL(sdlf_sized_plans_made(plans), 2);
+    CHECK_EQUAL(sdlf_plan_cache_made(plans), 2);
     CHECK_OK(get(plans, 1, 3, 9, &again)); /* in the place of the second */
-    CHECK_EQUAL(sdlf_sized_plans_made(plans), 3);
+    CHECK_EQUAL(sdlf_plan_cache_made(plans), 3);
     CHECK_OK(get(plans, 2, 7, 5, &again));
     CHECK(first == again);
-    CHECK_EQUAL(sdlf_sized_plans_made(plans), 3);
+    CHECK_EQUAL(sdlf_plan_cache_made(plans), 3);
     CHECK_OK(get(plans, 1, 4, 4, &again));
-    CHECK_EQUAL(sdlf_sized_plans_made(plans), 4);
-    sdlf_sized_plans_free(plans);
+    CHECK_EQUAL(sdlf_plan_cache_made(plans), 4);
+    sdlf_plan_cache_free(plans);
 }
 
 /* What comes out is what onnxruntime computes. */
 static void a_kept_plan_runs(void)
 {
-    sdlf_sized_plans *plans = NULL;
+    sdlf_plan_cache *plans = NULL;
     sdlf_plan *plan = NULL;
     sdlf_tensor x, m, y;
     float found[2 * 2 * 7 * 5];
     CHECK_OK(sdlf_tensor_read_file(&x, onnx_fixture("open", "input_0.pb")));
     CHECK_OK(sdlf_tensor_read_file(&m, onnx_fixture("open", "input_1.pb")));
     CHECK_OK(sdlf_tensor_read_file(&y, onnx_fixture("open", "output_0.pb")));
-    CHECK_OK(sdlf_sized_plans_create(&plans, onnx_fixture("open", "model.onnx"),
-                                     &(sdlf_sized_plans_options){.calculator = calculator}));
+    CHECK_OK(sdlf_plan_cache_create(&plans, onnx_fixture("open", "model.onnx"),
+                                    &(sdlf_plan_cache_options){.calculator = calculator}));
     for (int run = 0; run < 3; run++) {
         CHECK_OK(get(plans, 1, 7 + run, 5, &plan));
         if (!CHECK_OK(get(plans, 2, 7, 5, &plan))) break;
@@ -61,8 +61,8 @@ static void a_kept_plan_runs(void)
         CHECK_OK(sdlf_plan_read(plan, "y", found, SDLF_FLOAT32, sizeof found));
         for (int i = 0; i < 2 * 2 * 7 * 5; i++) CHECK_CLOSE((double)found[i], (double)((float *)y.data)[i], 1e-5);
     }
-    CHECK_EQUAL(sdlf_sized_plans_made(plans), 4);
-    sdlf_sized_plans_free(plans);
+    CHECK_EQUAL(sdlf_plan_cache_made(plans), 4);
+    sdlf_plan_cache_free(plans);
     sdlf_tensor_release(&x, NULL);
     sdlf_tensor_release(&m, NULL);
     sdlf_tensor_release(&y, NULL);
@@ -70,41 +70,39 @@ static void a_kept_plan_runs(void)
 
 static void what_does_not_fit_is_refused(void)
 {
-    sdlf_sized_plans *plans = NULL;
+    sdlf_plan_cache *plans = NULL;
     sdlf_plan *plan = NULL, *kept = NULL;
     const char *path = onnx_fixture("open", "model.onnx");
-    CHECK_FAILS(
-        sdlf_sized_plans_create(&plans, path, &(sdlf_sized_plans_options){.calculator = calculator, .most = -1}),
-        SDLF_ERROR_ARGUMENT, "expected 1 to 4096 plans, found -1");
-    CHECK_FAILS(sdlf_sized_plans_create(&plans, path, &(sdlf_sized_plans_options){.most = 1}), SDLF_ERROR_ARGUMENT, "");
-    CHECK_OK(sdlf_sized_plans_create(&plans, path, &(sdlf_sized_plans_options){.calculator = calculator, .most = 3}));
+    CHECK_FAILS(sdlf_plan_cache_create(&plans, path, &(sdlf_plan_cache_options){.calculator = calculator, .most = -1}),
+                SDLF_ERROR_ARGUMENT, "expected 1 to 4096 plans, found -1");
+    CHECK_FAILS(sdlf_plan_cache_create(&plans, path, &(sdlf_plan_cache_options){.most = 1}), SDLF_ERROR_ARGUMENT, "");
+    CHECK_OK(sdlf_plan_cache_create(&plans, path, &(sdlf_plan_cache_options){.calculator = calculator, .most = 3}));
     CHECK_OK(get(plans, 2, 3, 4, &kept));
     const sdlf_onnx_shape one[] = {{"x", sdlf_shape(2, 1, 3, 4)}, {"x", sdlf_shape(2, 1, 3, 4)}},
                           differ[] = {{"x", sdlf_shape(2, 1, 3, 4)}, {"m", sdlf_shape(3, 2, 3, 1)}},
                           fixed[] = {{"x", sdlf_shape(2, 2, 3, 4)}, {"m", sdlf_shape(2, 2, 3, 1)}};
-    CHECK_FAILS(sdlf_sized_plans_get(plans, one, 2, &plan), SDLF_ERROR_ARGUMENT,
+    CHECK_FAILS(sdlf_plan_cache_get(plans, one, 2, &plan), SDLF_ERROR_ARGUMENT,
                 "shape 1 has no name, or that of another");
-    CHECK_FAILS(sdlf_sized_plans_get(plans, differ, 2, &plan), SDLF_ERROR_SHAPE,
+    CHECK_FAILS(sdlf_plan_cache_get(plans, differ, 2, &plan), SDLF_ERROR_SHAPE,
                 "input 'm' is 3x2x3x1, in a batch of 2");
-    CHECK_FAILS(sdlf_sized_plans_get(plans, fixed, 2, &plan), SDLF_ERROR_SHAPE,
-                "input 'x' is 2x1x3x4, and 2x2x3x4 was");
+    CHECK_FAILS(sdlf_plan_cache_get(plans, fixed, 2, &plan), SDLF_ERROR_SHAPE, "input 'x' is 2x1x3x4, but 2x2x3x4 was");
     CHECK_OK(get(plans, 2, 3, 4, &plan));
     CHECK(plan == kept);
-    CHECK_EQUAL(sdlf_sized_plans_made(plans), 1);
-    sdlf_sized_plans_free(plans);
-    CHECK_EQUAL(sdlf_sized_plans_made(NULL), 0);
+    CHECK_EQUAL(sdlf_plan_cache_made(plans), 1);
+    sdlf_plan_cache_free(plans);
+    CHECK_EQUAL(sdlf_plan_cache_made(NULL), 0);
 }
 
 /* Makes a plan, and lets it go. */
 static sdlf_status make_one(void *context)
 {
     const sdlf_onnx_shape shapes[] = {{"m", sdlf_shape(1, 2, 3, 1)}, {"x", sdlf_shape(1, 1, 3, 4)}};
-    sdlf_sized_plans *plans = NULL;
+    sdlf_plan_cache *plans = NULL;
     sdlf_plan *plan = NULL;
     sdlf_status status =
-        sdlf_sized_plans_create(&plans, context, &(sdlf_sized_plans_options){.calculator = calculator, .most = 1});
-    if (status == SDLF_OK) status = sdlf_sized_plans_get(plans, shapes, 2, &plan);
-    sdlf_sized_plans_free(plans);
+        sdlf_plan_cache_create(&plans, context, &(sdlf_plan_cache_options){.calculator = calculator, .most = 1});
+    if (status == SDLF_OK) status = sdlf_plan_cache_get(plans, shapes, 2, &plan);
+    sdlf_plan_cache_free(plans);
     return status;
 }
 
