@@ -12,7 +12,7 @@ typedef struct command {
     const char *summary;                 /* one line for --help */
     int (*run)(int count, char **words); /* the words after the subcommand; returns an exit code */
     const char *(*part)(
-        int index); /* names of what it is made of: "conv" of "bench conv"; NULL past the end. Optional */
+        int index); /* names of its subcommands, such as "conv" of "bench conv"; NULL past the end. Optional */
 } command;
 
 extern const command train_command;

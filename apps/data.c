@@ -194,7 +194,7 @@ static void print_text(const session *s, const terminal *out)
     if (!characters) print_channels(train);
     for (int i = 0; i < 2; i++)
         if (s->half[i] && s->half[i]->unread > 0)
-            printf("  %s of the %s half cannot be read; they are listed below\n", number_count(s->half[i]->unread).text,
+            printf("  %s of the %s half cannot be read (listed below)\n", number_count(s->half[i]->unread).text,
                    i == 0 ? "training" : "test");
     if (s->missing) printf("  no test half: %s\n", s->missing);
     putchar('\n');

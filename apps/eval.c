@@ -66,7 +66,7 @@ static const argument table_of_arguments[] = {
     {"batch", ARGUMENT_INT, offsetof(settings, batch), "N", .minimum = 1, .maximum = 1000000,
      .help = "samples a step (default: chosen automatically)"},
     {"calculator", ARGUMENT_NAME, offsetof(settings, calculator), "NAME", .names = machine_calculator_name,
-     .fallback = "cpu", .help = "what computes"},
+     .fallback = "cpu", .help = "backend to use"},
     {"threads", ARGUMENT_INT, offsetof(settings, choice.threads), "N", .minimum = 1, .maximum = 1024,
      .help = "threads of the cpu calculator (default: all)"},
     {0},
@@ -158,7 +158,7 @@ static void print_text(const session *s, const terminal *out)
     const char *unit = e->of_pixels ? "pixels" : tokens ? "tokens" : "samples";
     printf("%s  %s %s/s\n", number_duration(e->seconds).text, number_fixed((double)e->samples / e->seconds, 0).text,
            unit);
-    interrupt_say(true, " after %s of %s %s; the figures above are theirs", number_count(e->samples).text,
+    interrupt_say(true, " after %s of %s %s; the figures above cover only these", number_count(e->samples).text,
                   number_count(all).text, unit);
 }
 

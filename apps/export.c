@@ -143,7 +143,7 @@ static sdlf_status open_model(session *s)
     return network_open(&s->model, s->set.net, 1, NULL);
 }
 
-/* ---- what is said of it ---- */
+/* ---- output ---- */
 
 /* "Nx1x28x28" */
 static const char *open_shape(const sdlf_onnx_value *value, char *text, size_t size)

@@ -46,7 +46,7 @@ static const argument table_of_arguments[] = {
      .help = "recompute all positions for each character, instead of caching keys and values: beyond the network's "
              "length each character then sees as many before it as the network can"},
     {"calculator", ARGUMENT_NAME, offsetof(settings, calculator), "NAME", .names = machine_calculator_name,
-     .fallback = "cpu", .help = "what computes"},
+     .fallback = "cpu", .help = "backend to use"},
     {"threads", ARGUMENT_INT, offsetof(settings, choice.threads), "N", .minimum = 1, .maximum = 1024,
      .help = "threads of the cpu calculator (default: all)"},
     {0},

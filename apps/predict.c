@@ -47,7 +47,7 @@ static const argument predict_arguments[] = {
     {"index", ARGUMENT_INT, offsetof(settings, index), "N", .minimum = 0, .maximum = 2e9,
      .help = "which picture of an IDX file, from 0 (default: 0); which row of an array or a table (default: all)"},
     {"calculator", ARGUMENT_NAME, offsetof(settings, calculator), "NAME", .names = machine_calculator_name,
-     .fallback = "cpu", .help = "what computes"},
+     .fallback = "cpu", .help = "backend to use"},
     {"threads", ARGUMENT_INT, offsetof(settings, choice.threads), "N", .minimum = 1, .maximum = 1024,
      .help = "threads of the cpu calculator (default: chosen automatically)"},
     {0},

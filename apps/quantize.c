@@ -69,7 +69,7 @@ static const argument table_of_arguments[] = {
     {"compare", ARGUMENT_INT, offsetof(settings, compared), "N", .minimum = 1, .maximum = 1e9, .fallback = "1000",
      .help = "samples of the test half, at most, to run both networks on"},
     {"calculator", ARGUMENT_NAME, offsetof(settings, calculator), "NAME", .names = machine_calculator_name,
-     .fallback = "cpu", .help = "what computes"},
+     .fallback = "cpu", .help = "backend to use"},
     {"threads", ARGUMENT_INT, offsetof(settings, choice.threads), "N", .minimum = 1, .maximum = 1024,
      .help = "threads of the cpu calculator (default: all)"},
     {0},
@@ -213,7 +213,7 @@ static sdlf_status compare(session *s)
     return sdlf_fail_context(status, "comparing %s with %s", s->set.out, s->set.weights);
 }
 
-/* ---- what is said of it ---- */
+/* ---- output ---- */
 
 static void print_text(const session *s, const terminal *out)
 {

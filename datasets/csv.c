@@ -222,7 +222,7 @@ static sdlf_status shape_samples(sdlf_dataset *dataset, const csv_table *t)
     if (t->options->unlabelled && sdlf_shape_count(sample) != found) return SDLF_OK; /* left to the caller to report */
     if (sdlf_shape_count(sample) != found)
         return sdlf_fail(SDLF_ERROR_FORMAT,
-                         "%s: shape=%s takes %" PRId64 " numbers, but a row has %" PRId64 " beside its label", t->name,
+                         "%s: shape=%s takes %" PRId64 " numbers, but a row has %" PRId64 " besides its label", t->name,
                          sdlf_shape_print(sample).text, sdlf_shape_count(sample), found);
     sdlf_shape shape = {.rank = sample.rank + 1, .dim = {kept}};
     memcpy(shape.dim + 1, sample.dim, (size_t)sample.rank * sizeof *sample.dim);

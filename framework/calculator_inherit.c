@@ -179,7 +179,7 @@ sdlf_status calculator_check_inherited(const sdlf_calculator *calculator)
 {
     if (calculator->inherited == NULL || sdlf_calculator_shares_memory(calculator, calculator->inherited))
         return SDLF_OK;
-    return sdlf_fail(SDLF_ERROR_ARGUMENT, "it inherits from '%s', which computes in '%s', and it has chosen '%s'",
+    return sdlf_fail(SDLF_ERROR_ARGUMENT, "it inherits from '%s', which computes in '%s', but it has chosen '%s'",
                      calculator->inherited->type->name, calculator->inherited->space, calculator->space);
 }
 

@@ -48,7 +48,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     if (options->sparse) return add_sparse(options, dtype, signature);
     if (options->whole) return sdlf_signature_add_output(signature, dtype, options->shape);
     if (options->shape.rank >= SDLF_MAX_RANK)
-        return sdlf_fail(SDLF_ERROR_SHAPE, "shape %s has rank %d: at most %d dimensions beside the batch",
+        return sdlf_fail(SDLF_ERROR_SHAPE, "shape %s has rank %d: at most %d dimensions besides the batch",
                          sdlf_shape_print(options->shape).text, options->shape.rank, SDLF_MAX_RANK - 1);
     return sdlf_signature_add_output(signature, dtype, sdlf_shape_prepend(signature->batch, options->shape));
 }

@@ -106,7 +106,7 @@ static sdlf_status create(sdlf_tensor *tensor, sdlf_tensor made, sdlf_calculator
     sdlf_dtype dtype = made.dtype;
     sdlf_shape shape = made.shape;
     if (sdlf_dtype_size(dtype) == 0) {
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "tensor: %d is no dtype", (int)dtype);
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "tensor: %d is not a dtype", (int)dtype);
     }
     int64_t bytes = sdlf_tensor_bytes(&made);
     if (bytes < 0) {

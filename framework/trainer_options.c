@@ -183,7 +183,7 @@ sdlf_status sdlf_trainer_complete_options(sdlf_trainer_options *options)
     if ((unsigned)options->loss >= SDLF_LOSS_COUNT)
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "trainer: there is no loss %d", (int)options->loss);
     if (options->loss != SDLF_LOSS_CROSS_ENTROPY && (options->class_weights[0] != '\0' || options->label_smoothing > 0))
-        return sdlf_fail(SDLF_ERROR_ARGUMENT, "trainer: %s is for classes, and the loss is %s",
+        return sdlf_fail(SDLF_ERROR_ARGUMENT, "trainer: %s is for classes, but the loss is %s",
                          options->label_smoothing > 0 ? "label_smoothing" : "class_weights",
                          sdlf_loss_names[options->loss]);
     if (options->loss_scale == 0) options->loss_scale = options->math == SDLF_MATH_FP16 ? SDLF_LOSS_SCALE_DYNAMIC : 1;

@@ -22,7 +22,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     const sdlf_expand_options *options = layer->options;
     sdlf_shape wanted = options->shape, x = signature->input_shape[0], y;
     if (options->samples && wanted.rank == SDLF_MAX_RANK)
-        return sdlf_fail(SDLF_ERROR_SHAPE, "shape %s has rank %d: at most %d dimensions beside the batch",
+        return sdlf_fail(SDLF_ERROR_SHAPE, "shape %s has rank %d: at most %d dimensions besides the batch",
                          sdlf_shape_print(wanted).text, wanted.rank, SDLF_MAX_RANK - 1);
     if (options->samples) wanted = sdlf_shape_prepend(signature->batch, wanted);
     if (!sdlf_shape_broadcast(&y, x, wanted))

@@ -62,7 +62,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     for (int i = 0; i < 2 && !bytes && status == SDLF_OK; i++) status = sdlf_layer_check_float(signature, i);
     if (status != SDLF_OK) return status;
     if (signature->input_count > 2 && !bytes)
-        return sdlf_fail(SDLF_ERROR_SHAPE, "it has zero points, and its inputs are %s and %s, expected bytes",
+        return sdlf_fail(SDLF_ERROR_SHAPE, "it has zero points, but its inputs are %s and %s, expected bytes",
                          sdlf_dtype_name(signature->input_dtype[0]), sdlf_dtype_name(signature->input_dtype[1]));
     if (!sizes_of(&s, layer, a, b))
         return sdlf_fail(SDLF_ERROR_SHAPE, "its inputs %s and %s cannot be multiplied", sdlf_shape_print(a).text,

@@ -24,7 +24,7 @@ static sdlf_status infer(const sdlf_layer *layer, sdlf_signature *signature)
     bool whole = options->whole;
     if (x.rank < 1 && !whole) return sdlf_fail(SDLF_ERROR_SHAPE, "expected an input (N, ...), found a scalar");
     if (shape.rank >= SDLF_MAX_RANK && !whole)
-        return sdlf_fail(SDLF_ERROR_SHAPE, "shape %s has rank %d: at most %d dimensions beside the batch",
+        return sdlf_fail(SDLF_ERROR_SHAPE, "shape %s has rank %d: at most %d dimensions besides the batch",
                          sdlf_shape_print(shape).text, shape.rank, SDLF_MAX_RANK - 1);
     int64_t wanted = sdlf_shape_span(x, whole ? 0 : 1, x.rank);
     int open = -1;

@@ -49,7 +49,7 @@ static sdlf_status backward(const sdlf_layer *layer, sdlf_layer_context *context
 
 const sdlf_layer_class sdlf_select_class = {
     .name = "select",
-    .summary = "one of two inputs, element by element, as a condition says",
+    .summary = "one of two inputs, element by element, by a condition",
     .options_size = sizeof(sdlf_plain_options),
     .fields = sdlf_plain_fields,
     .minimum_inputs = 3,

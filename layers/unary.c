@@ -26,13 +26,13 @@ static const sdlf_field fields[] = {
      .offset = offsetof(sdlf_unary_options, alpha),
      .minimum = -1e30,
      .maximum = 1e30,
-     .help = "of elu, celu (1), selu (1.6732632), hard_sigmoid (0.2); 0 stands for these"},
+     .help = "for elu, celu (1), selu (1.6732632), hard_sigmoid (0.2); 0 means these"},
     {.name = "beta",
      .type = SDLF_FIELD_FLOAT,
      .offset = offsetof(sdlf_unary_options, beta),
      .minimum = -1e30,
      .maximum = 1e30,
-     .help = "of selu (1.050701), hard_sigmoid (0.5); 0 stands for these"},
+     .help = "for selu (1.050701), hard_sigmoid (0.5); 0 means these"},
     {.name = NULL},
 };
 

@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""Pickles of numpy arrays and scipy matrices, read without numpy and scipy: numbers, lists and arrays, and no code in them is run."""
+"""Reads pickles of numpy arrays and scipy matrices without numpy and scipy: only numbers, lists and arrays; no code in them is run."""
 import collections
 import pickle
 import struct
 
 
 class Malformed(Exception):
-    """What is wrong with the input, and where."""
+    """An error in the input, and its position."""
 
 
 class Dtype:
-    """numpy.dtype: what a number is, as the module struct writes it."""
+    """numpy.dtype: a number's type, in the notation of the module struct."""
     codes = {"f4": "f", "f8": "d", "i1": "b", "u1": "B", "b1": "?", "i2": "h", "i4": "i", "i8": "q", "u4": "I", "u8": "Q"}
 
     def __init__(self, code, *_):
@@ -92,12 +92,12 @@ def unpickle(path):
             return Unpickler(file, encoding="latin1").load()
         except Malformed as error:
             raise Malformed(f"{path}: {error}") from None
-        except Exception as error:  # a damaged pickle fails in a hundred ways
+        except Exception as error:  # a damaged pickle can raise many exceptions
             raise Malformed(f"{path}: expected a pickle, found something else ({error})") from None
 
 
 def attempt(path, read):
-    """What `read` gives of the object in a pickle."""
+    """The object in a pickle, passed through `read`."""
     try:
         return read(unpickle(path))
     except Malformed as error:

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""cifar_fast's training beside the published recipe (https://github.com/KellerJordan/cifar10-airbench, the variant with Muon), written in
-PyTorch from its description: the same first weights, the same batch, some steps; whitening, losses and weights have to agree.
+"""Compares cifar_fast's training with the published recipe (https://github.com/KellerJordan/cifar10-airbench, the variant with Muon),
+written in PyTorch from its description: the same initial weights, the same batch, some steps; whitening, losses and weights must agree.
 
     scripts/check-cifar-fast.py [--sdlf build/sdlf] [--samples 200] [--steps 8] [--tolerance 0.02]
 
-The recipe is as it is published: the loss is summed, the scores are divided by the number of features, and Muon's steps are made by matrix
-products in float32. SDLF has the mean of the loss, and a head whose weights are divided (framework/formats/builtin_cifar_fast.c). All samples are
-one batch, and nothing is augmented. Exits with 1 where a weight moved in another way: the difference, as a share of its way, is above
-the tolerance; the steps of Newton and Schulz enlarge what float32 rounds off."""
+The recipe is unchanged: the loss is summed, the scores are divided by the number of features, and Muon's steps are computed by matrix products in
+float32. SDLF has the mean of the loss, and a head whose weights are divided (framework/formats/builtin_cifar_fast.c). All samples are one batch,
+and nothing is augmented. Exits with 1 if a weight's update differs: the difference, relative to the update, is above the tolerance; the
+Newton-Schulz iterations amplify float32 rounding."""
 import json
 import re
 import sys
@@ -29,7 +29,7 @@ def arguments():
 
 
 def pictures(np, samples):
-    """Coarse colours that tell the class, and noise."""
+    """Images of coarse colours that determine the class, and noise."""
     rng = np.random.default_rng(1)
     labels = np.arange(samples) % 10
     coarse = rng.integers(40, 216, (10, 3, 4, 4))[labels] + rng.integers(-40, 40, (samples, 3, 4, 4))
@@ -38,7 +38,7 @@ def pictures(np, samples):
 
 
 def recipe(options):
-    """The network's own options, without those that change pictures or say how many."""
+    """The network's own options, without those that augment images or set their number."""
     out = comparing.run([options.sdlf, "train", "--net", "cifar_fast", "--data", options.data, "--dry-run", "--no-save"])
     own = re.search(r"own (--.*)", out).group(1).split()
     kept, skip = [], False
@@ -107,7 +107,7 @@ class Recipe:
         return functional.cross_entropy(scores, self.labels, label_smoothing=0.2, reduction="sum")
 
     def step(self, number):
-        """A step of the batch of 2000 whose gradient is as many times this one's."""
+        """A step with the summed gradient of a batch of 2000: this one's, scaled accordingly."""
         each, decay, left = 2000 / len(self.x), 0.004, 1 - number / self.steps
         loss = self.loss()
         loss.backward()

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Trains cifar_fast on CIFAR-10 with several seeds, and prints each run's accuracy without and with test-time augmentation, its seconds of
-training (as `sdlf train` says: without opening the data, compiling nothing, without tests) and its whole time from the program's start; then
-means and deviations.
+training (as `sdlf train` reports: without opening the data and without tests; nothing is compiled) and its total time from the program's
+start; then means and deviations.
 
     scripts/cifar-speed.py --sdlf build/release/sdlf --data folder:/data/cifar10 --seeds 25 --calculator cuda --math fp16
     scripts/cifar-speed.py --sdlf build/release/sdlf --data folder:/data/subset --seeds 2 --batch 500 -- --epochs 4
@@ -19,7 +19,7 @@ import time
 
 
 def run(command):
-    """Its output and seconds; ends the script with the program's own words where that fails."""
+    """The program's output and seconds; ends the script with its message if it fails."""
     start = time.monotonic()
     result = subprocess.run([str(word) for word in command], capture_output=True, text=True)
     if result.returncode != 0:

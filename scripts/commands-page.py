@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Write docs/reference/commands.md from the manual pages that the program prints, which come from its tables of options.
+"""Write docs/reference/commands.md from the manual pages that the program prints, which come from its option tables.
 
     scripts/commands-page.py [--sdlf build/sdlf] [--page FILE] [--check]
 
---check writes nothing, and ends with status 1 where the page says something else than the program. A command that is not in this build, for
-lack of a library, keeps its section.
+--check writes nothing, and ends with status 1 if the page differs from the program's. A command that is missing from this build, for lack
+of a library, keeps its section.
 """
 import argparse
 import os
@@ -23,7 +23,7 @@ the names that an option takes and examples; `man sdlf-COMMAND` too. [The progra
 
 
 def plain(text):
-    """roff's escapes, taken back; what Markdown would read is held off."""
+    """Undoes roff's escapes, and escapes Markdown's special characters."""
     return re.sub(r"([|<>*_])", r"\\\1", text.replace("\\-", "-").replace("\\&", "").replace("\\e", "\\").strip())
 
 
@@ -73,7 +73,7 @@ def asked(*command):
 
 
 def commands(sdlf, *before):
-    """Every command that has a page, as words; those that only lead to others have none."""
+    """Every command that has a page, as words; those that only group others have none."""
     for line in asked(sdlf, "complete", *before, "").split("\n"):
         word = re.match(r"([a-z]+)\t", line)
         if word and word.group(1) not in ("help", "complete"):

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Hold the cuda calculator's convolutions against cuDNN, on all workloads of `sdlf bench conv`, and print tables in Markdown.
+"""Compare the cuda calculator's convolutions with cuDNN, on all workloads of `sdlf bench conv`, and print tables in Markdown.
 
     scripts/compare-convolutions.py [--sdlf build/sdlf] [--workload study,networks] [--batch 1,32]
                                     [--math fp32,tf32] [--calculator cuda] [--against cudnn] [--seconds 0.03] [--side N]
                                     [--torch] [--each] [--no-check]
 
-`auto` is what a plan takes; `cudnn` what the cudnn calculator takes, on the same operands, by replayed recordings. With --torch each
-convolution is also run by PyTorch in a CUDA graph, row-major and channels last, with cuDNN's own search on
-(torch.backends.cudnn.benchmark), and the faster of the two is taken. Ratios above 1: auto is faster. --each adds the convolutions where it is not.
-A network's row is the sum over its layers; of the study, over three strides. Who did not run all convolutions of a row has no sum in it; which
-ones, and why, is listed below, and they are not counted. The exit status is 1 if a result was wrong, or a run was not whole.
+`auto` is a plan's choice; `cudnn` is the cudnn calculator's choice, on the same operands, in replayed CUDA graphs. With --torch each convolution
+is also run by PyTorch in a CUDA graph, in NCHW and channels last, with cuDNN's own search (torch.backends.cudnn.benchmark), and the faster of the
+two counts. Ratios above 1: auto is faster. --each lists the convolutions where it is not. A network's row is the sum over its layers; the study's,
+over three strides. A competitor that did not run all convolutions of a row has no sum in it; the missing ones and the reasons are listed below,
+and are not counted. The exit status is 1 if a result was wrong, or a run was incomplete.
 """
 import json
 import statistics
@@ -22,7 +22,7 @@ SDLF = "auto"
 
 
 def measure(arguments, workload, batch, math):
-    """The report of one run, and whether it ended well: it is written, too, where a rung turns out to be wrong."""
+    """The report of one run, and whether it succeeded: the report is written even if a rung is wrong."""
     words = [arguments.sdlf, "bench", "conv", "--calculator", arguments.calculator, "--against", arguments.against, "--rung", "auto",
              "--rung", arguments.against + ":auto", "--workload", workload, "--batch", str(batch), "--math", math,
              "--seconds", str(arguments.seconds), "--repeats", "9", "--json", "-"]
@@ -79,7 +79,7 @@ def torch_seconds(shape, math):
 
 
 def times_of(convolution, against, math, with_torch):
-    """{who: seconds} of one convolution, and {who: why not} of those that did not run it."""
+    """{who: seconds} of one convolution, and {who: reason} for those that did not run it."""
     times, refused = {}, {}
     for rung in convolution["rungs"]:
         who = SDLF if rung["rung"] == SDLF else against
@@ -93,7 +93,7 @@ def times_of(convolution, against, math, with_torch):
 
 
 def rows_of(report, arguments, math):
-    """{row: {who: seconds}}, of those who ran all convolutions of the row; [(name, {who: seconds}, {who: why not})] of each convolution."""
+    """{row: {who: seconds}}, for those that ran all convolutions of the row; [(name, {who: seconds}, {who: reason})] for each convolution."""
     rows, lacking, each = {}, {}, []
     for convolution in report["convolutions"]:
         times, refused = times_of(convolution, arguments.against, math, arguments.torch)
@@ -143,7 +143,7 @@ def read_arguments():
 
 
 class Tally:
-    """What is said below the table."""
+    """The notes below the table."""
 
     def __init__(self, arguments):
         self.rivals = [arguments.against] + (["PyTorch"] if arguments.torch else [])

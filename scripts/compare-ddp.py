@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Training on several GPUs, here and in PyTorch's DistributedDataParallel: one run, one machine, the same networks and batches.
+"""Training on several GPUs, SDLF and PyTorch's DistributedDataParallel: one run, one machine, the same networks and batches.
 
     scripts/compare-ddp.py [--sdlf build/sdlf] [--devices 0,1] [--case resnet50:64,resnet18:64,simple_cnn:1024] [--math bf16]
                            [--way eager,compile,graph] [--json FILE]
     scripts/compare-ddp.py --device cpu --devices 0,0 --case simple_cnn:64 --math fp32
 
-Weak scaling: each GPU has the batch of the case. `sdlf bench scaling --devices` trains on random numbers, with SGD and momentum;
-PyTorch does the same, on a batch that lies on the device, channels last, with a fused SGD: one process for one GPU without DDP, and
-one for each of them with it, by torchrun and NCCL (on a CPU: gloo). Its ways, of which for each number of GPUs the fastest counts:
-eager; compile, by torch.compile; graph, the whole step, sums included, a CUDA graph. bf16 is torch.autocast with float32 weights, and
-SDLF's --math bf16. A figure is the median of --repeats times --steps steps, of the slowest rank.
+Weak scaling: each GPU has the batch of the case. `sdlf bench scaling --devices` trains on random values, with SGD and momentum;
+PyTorch does the same, on a batch in device memory, channels last, with a fused SGD: one process for one GPU without DDP, and one for
+each of them with it, by torchrun and NCCL (on a CPU: gloo). Its modes, of which the fastest counts for each number of GPUs: eager;
+compile, by torch.compile; graph, the whole step, all-reduces included, as a CUDA graph. bf16 is torch.autocast with float32 weights,
+and SDLF's --math bf16. A figure is the median of --repeats times --steps steps, of the slowest rank.
 
-A line of a Markdown table for each case: samples a second on one device and on all, how many times that is, and the ratio of both on
-all. Needs torch.
+Prints a line of a Markdown table for each case: samples a second on one device and on all, the speed-up, and the ratio of both
+programs on all. Needs torch.
 """
 import json
 import os
@@ -26,7 +26,7 @@ import time
 import comparing
 
 WAYS = ["eager", "compile", "graph"]
-WARM = 12  # steps before the first that is timed; DDP's buckets are laid out anew after the first, and a graph wants 11
+WARM = 12  # warm-up steps; DDP rebuilds its buckets after the first, and a graph needs 11
 SHAPES = {"resnet18": ((3, 224, 224), 1000), "resnet50": ((3, 224, 224), 1000), "simple_cnn": ((1, 28, 28), 10)}
 
 
@@ -132,7 +132,7 @@ def captured(torch, step):
 
 
 def work(options):
-    """Rank of torchrun, or the only process: prints the median seconds of a step."""
+    """One rank of torchrun, or the only process: prints the median seconds of a step."""
     torch = comparing.need("torch")
     name, batch, way = options.worker.split(":")
     rank, ranks = int(os.environ.get("RANK", 0)), int(os.environ.get("WORLD_SIZE", 1))
@@ -148,7 +148,7 @@ def work(options):
         torch.distributed.init_process_group("nccl" if cuda else "gloo", **({"device_id": device} if cuda else {}))
     wait = torch.cuda.synchronize if cuda else lambda: None
     side = torch.cuda.Stream() if cuda else None
-    with torch.cuda.stream(side):  # graphs want DDP to have been made and warmed up beside the usual stream
+    with torch.cuda.stream(side):  # for graphs, DDP must be created and warmed up on a side stream
         step = make_step(torch, options, name, int(batch), way, device, ranks)
         for _ in range(WARM):
             step()
@@ -171,13 +171,13 @@ def work(options):
     if rank == 0:
         print(json.dumps({"seconds": statistics.median(times)}), flush=True)
     sys.stdout.flush()
-    os._exit(0)  # a graph that holds NCCL's sums keeps its communicator from being closed
+    os._exit(0)  # a graph that contains NCCL all-reduces prevents closing its communicator
 
 
-# ---- both, beside each other ----
+# ---- both, side by side ----
 
 def ddp_seconds(options, name, batch, ranks):
-    """Seconds of a step in the fastest way, and which that is."""
+    """Seconds of a step in the fastest mode, and which one that is."""
     best, best_way = float("inf"), ""
     for way in options.way:
         # pylint: disable=consider-using-with
@@ -199,7 +199,7 @@ def ddp_seconds(options, name, batch, ranks):
 
 
 def sdlf_report(options, name, batch):
-    """What `sdlf bench scaling` says of weak scaling: its first and last line, and all of it."""
+    """The weak-scaling output of `sdlf bench scaling`: its first and last line, and all of it."""
     command = [options.sdlf, "bench", "scaling", "--devices", ",".join(options.devices), "--calculator", options.device, "--net", name, "--batch",
                str(batch), "--steps", str(options.steps), "--repeats", str(options.repeats), "--json"]
     if name != "simple_cnn":

@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Pictures a second out of a folder, here and from torchvision's DataLoader: one run, one machine, the same files and as many workers.
+"""Images a second from a folder, SDLF and PyTorch's DataLoader: one run, one machine, the same files and number of workers.
 
     scripts/compare-loader.py [--sdlf build/sdlf] [--folder DIR] [--pictures N] [--workers 2] [--rounds 5] [--json FILE]
 
-The job is that of an epoch of training: JPEG files of 500x375 pixels are decoded, a random part of each of 8% to 100% of its area becomes
+The job is that of a training epoch: JPEG files of 500x375 pixels are decoded, a random crop of 8% to 100% of the area is resized to
 224x224, half of them are flipped, all are normalised, in batches of 64 in a new order. torchvision: ImageFolder, RandomResizedCrop, flip,
-ToTensor (or, where it is faster, decode_image and the v2 transforms on tensors), Normalize, a DataLoader with --workers processes that
-stay; SDLF: `sdlf train --cache 1` of a network that only averages, with --workers threads; its time is all of an epoch's. Both take turns
-and the median counts. --folder: pictures of your own, in a subfolder a class; without it N are drawn, of clouds, stripes, discs and
-noise, in JPEG of quality 90 with colours at half the resolution.
+ToTensor (or, if faster, decode_image and the v2 transforms on tensors), Normalize, a DataLoader with --workers persistent processes;
+SDLF: `sdlf train --cache 1` with a network that only averages, with --workers threads; its time is that of the whole epoch. Both take
+turns and the median counts. --folder: your own images, one subfolder per class; without it N are drawn, of clouds, stripes, discs and
+noise, as JPEG of quality 90 with chroma at half the resolution.
 
-A table: pictures a second of both and the ratio. Needs torch, torchvision, pillow and numpy.
+Prints a table: images a second of both and the ratio. Needs torch, torchvision, pillow and numpy.
 """
 import json
 import os
@@ -26,7 +26,7 @@ SIDE, BATCH, HEIGHT, WIDTH = 224, 64, 375, 500
 
 
 def draw(generator, numpy):
-    """One picture: clouds of several sizes in a colour each, stripes, discs and a little noise."""
+    """One image: clouds of several sizes in a colour each, stripes, discs and a little noise."""
     down, right = numpy.mgrid[0:HEIGHT, 0:WIDTH].astype(numpy.float32)
     picture = numpy.zeros((HEIGHT, WIDTH, 3), numpy.float32)
     for size in (4, 9, 20, 45):
@@ -57,14 +57,14 @@ def make(folder, count):
 
 
 def listed(folder):
-    """A data set's files and classes, without an error for those that are no pictures."""
+    """A data set's files and classes, without an error for files that are not images."""
     classes = sorted(entry.name for entry in os.scandir(folder) if entry.is_dir())
     return [(os.path.join(folder, name, file), label) for label, name in enumerate(classes)
             for file in sorted(os.listdir(os.path.join(folder, name)))]
 
 
 class Tensors:
-    """Pictures decoded to tensors of bytes, and changed as these."""
+    """Decodes images to uint8 tensors and transforms these."""
 
     def __init__(self, folder):
         from torchvision.transforms import v2
@@ -83,7 +83,7 @@ class Tensors:
 
 
 def peer(folder, workers, way):
-    """An epoch of the DataLoader, as a function that returns pictures a second."""
+    """An epoch of the DataLoader, as a function that returns images a second."""
     torch = comparing.need("torch")
     from torchvision import datasets, transforms
     torch.set_num_threads(1)
@@ -109,7 +109,7 @@ NETWORK = {"name": "mean", "input": {"name": "image", "shape": [3, SIDE, SIDE]},
 
 
 def ours(program, folder, workers, work):
-    """An epoch of `sdlf train`: pictures a second, from its log."""
+    """An epoch of `sdlf train`: images a second, from its log."""
     net, log = os.path.join(work, "mean.json"), os.path.join(work, "log.jsonl")
     network = dict(NETWORK)
     network["layers"][-1]["units"] = sum(entry.is_dir() for entry in os.scandir(folder))
@@ -121,7 +121,7 @@ def ours(program, folder, workers, work):
     with open(log, encoding="utf-8") as file:
         lines = [json.loads(line) for line in file]
     os.remove(log)
-    epoch = [line for line in lines if line["event"] == "epoch"][-1]  # the first warms up, as the peer's has
+    epoch = [line for line in lines if line["event"] == "epoch"][-1]  # the first is a warm-up, as for the peer
     return epoch["samples"] / epoch["seconds"]
 
 

@@ -1,20 +1,20 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Compare SDLF with onnxruntime on networks for ImageNet, made here with fixed seeds, or on ONNX files of your own.
+"""Compare SDLF with onnxruntime on ImageNet networks, created here with fixed seeds, or on your own ONNX files.
 
     scripts/compare-onnxruntime.py [--sdlf build/sdlf] [--folder FOLDER] [--dtype float32] [--calculator cpu]
                                    [--math fp32,tf32,fp16,bf16] [--time | --memory] [--threads 2] [--rounds 3] [NAME or FILE.onnx ...]
 
 Names are torchvision's (vgg16, mobilenet_v2, resnet18, resnet50, squeezenet1_1, densenet121, googlenet, inception_v3,
 shufflenet_v2_x1_0, efficientnet_b0, and any other classifier), or those of scripts/other_networks.py (attention, bert, gpt,
-mixer, lstm, pointnet, wavenet, dcgan, unet, style, yolo); each is exported once into FOLDER with weights drawn from seed 1
-and normalisations that have seen some noise. Both programs get the same random input; what is printed is the largest difference as a part of the
-output's range, in a column for each math mode. The exit status is 1 if one in fp32 is above 1e-4.
+mixer, lstm, pointnet, wavenet, dcgan, unet, style, yolo); each is exported once into FOLDER with weights drawn from seed 1 and normalisation
+statistics of random noise. Both programs get the same random input; the output is the largest difference relative to the output's range, in a
+column for each math mode. The exit status is 1 if one in fp32 is above 1e-4.
 
-With --time both are timed instead, one picture at a time, on as many threads: rounds of both in turn, of each round the median of
-the runs of some seconds, of the rounds the least. Nothing else should run meanwhile. With --memory it is the most memory that a run of one picture takes, in MB: of
-`sdlf run`, the program with its libraries in it, and of onnxruntime without what Python takes once it has imported it; of the rounds the
-largest. Needs numpy, onnxruntime, and for names torch, torchvision and onnx.
+With --time both are timed instead, one image at a time, with the same number of threads: rounds of both in turn, in each
+round the median of the runs of some seconds, then the minimum over rounds. Nothing else should run meanwhile. With --memory
+it is the peak memory of a run of one image, in MB: of `sdlf run`, including its libraries, and of onnxruntime, less what
+Python takes after importing it; the maximum over rounds. Needs numpy, onnxruntime, and for names torch, torchvision and onnx.
 """
 import json
 import os
@@ -30,14 +30,14 @@ np = comparing.need("numpy")
 onnxruntime = comparing.need("onnxruntime")
 
 def drawn(random, value, shape):
-    """What an input is given: words of small numbers where it takes integers."""
+    """A random input; small token numbers if it takes integers."""
     if value.type == "tensor(int64)":
         return random.integers(0, 10, shape)
     return random.standard_normal(shape).astype(np.float32)
 
 
 def compare(path, arguments, folder):
-    """(largest difference / range of each math mode, largest range) over all outputs."""
+    """(largest difference / range for each math mode, largest range) over all outputs."""
     random = np.random.default_rng(7)
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
@@ -68,7 +68,7 @@ def compare(path, arguments, folder):
 
 
 def time_onnxruntime(path, threads, seconds=2.0):
-    """Seconds of a run, the median."""
+    """Median seconds of a run."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 3
     options.intra_op_num_threads = threads
@@ -102,7 +102,7 @@ def compare_times(path, arguments):
 
 
 def most_memory(words):
-    """MB of a program at its largest, by GNU time: a child of this process would begin with what this one has."""
+    """Peak MB of a program, by GNU time: a child of this process would start with this one's memory."""
     program = shutil.which("time")
     if program is None:
         raise comparing.Failed("--memory needs GNU time, the program /usr/bin/time")
@@ -122,7 +122,7 @@ session.run(None, {session.get_inputs()[0].name: numpy.load(sys.argv[3])})
 
 
 def compare_memory(path, arguments, folder):
-    """MB of both programs, of networks with one input."""
+    """MB of both programs, for networks with one input."""
     session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
     shape = [d if isinstance(d, int) and d > 0 else 1 for d in session.get_inputs()[0].shape]
     del session

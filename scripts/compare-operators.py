@@ -6,12 +6,12 @@
                                  [--list unsupported] [--keep FOLDER]
 
 For each operator models of one node are drawn at random (attributes, shapes, which inputs are constants), at each version of the
-operator from opset 7 to 22. Both programs get the same input. An element may differ by 1e-5 + 1e-4 of what onnxruntime says.
-What onnxruntime itself refuses is not counted. The exit status is 1 if any case failed. Needs numpy, onnx and onnxruntime.
+operator from opset 7 to 22. Both programs get the same input. An element may differ by 1e-5 + 1e-4 of onnxruntime's.
+Models that onnxruntime rejects do not count. The exit status is 1 if any case failed. Needs numpy, onnx and onnxruntime.
 
-Not drawn is what onnxruntime 1.31 does otherwise than the standard says: "same" padding with dilations, or with windows smaller
+Cases in which onnxruntime 1.31 deviates from the standard are not drawn: "same" padding with dilations, or with windows smaller
 than their stride, windows larger than the padded input, the mask of a Dropout before opset 12.
-Nor are scales to the nearest element that hit the middle of two only in some precisions.
+Nor are nearest-element scales that hit the middle of two elements only in some precisions.
 """
 import argparse
 import collections

@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""One graph convolution with log-softmax, here and in PyTorch: one run, one machine, the same threads, sizes and precision.
+"""One graph convolution with log-softmax, SDLF and PyTorch: one run, one machine, the same threads, sizes and precision.
 
     scripts/compare-pytorch-gcn.py [--sdlf build/sdlf] [--calculator cpu|cuda] [--threads N] [--graph uniform,rmat,hub,snap:FILE]
                                    [--hidden 16,32] [--repeats N]
 
-Both compute log_softmax(A (X W)) with 128 features and --hidden outputs of a node. PyTorch's A is a CSR tensor with self loops, of the same
-file, or drawn by the same rule (its draws differ); `hub` is an edge list made here, in which one node has a tenth of all edges.
+Both compute log_softmax(A (X W)) with 128 features and --hidden outputs per node. PyTorch's A is a CSR tensor with self loops, from the
+same file, or drawn by the same rule (its draws differ); `hub` is an edge list created here, in which one node has a tenth of all edges.
 
-On the CPU the median of whole runs is reported, PyTorch's in its eager mode; OMP_PROC_BIND=true keeps the threads of both on processors of
-their own. On a GPU every figure is that of one run of many queued behind each other, between two events or two looks at the clock: X W
-(PyTorch's is cuBLAS's), A H (cuSPARSE's), and the whole, PyTorch's eagerly and as a replayed CUDA graph.
+On the CPU the median of whole runs is reported, PyTorch's in eager mode; OMP_PROC_BIND=true pins the threads of both to CPU cores. On a
+GPU every figure is the time of one run among many queued one after another, between two events or two clock readings: X W (PyTorch's is
+cuBLAS's), A H (cuSPARSE's), and the whole, PyTorch's eagerly and as a replayed CUDA graph.
 """
 import gzip
 import os
@@ -40,16 +40,16 @@ def arguments():
 
 
 def run_sdlf(options, graph, dtype, hidden, *more):
-    """What `sdlf gcn infer` reports."""
+    """The report of `sdlf gcn infer`."""
     command = [options.sdlf, "gcn", "infer", "--json", "--graph", graph, "--dtype", dtype, "--calculator", options.calculator,
                "--hidden", str(hidden), "--repeats", str(options.repeats), *more]
     if options.calculator == "cpu":
         command += ["--threads", str(options.threads)]
-    return comparing.report(command, preexec_fn=lambda: os.sched_setaffinity(0, PROCESSORS))  # not those of PyTorch's thread
+    return comparing.report(command, preexec_fn=lambda: os.sched_setaffinity(0, PROCESSORS))  # not the affinity of PyTorch's thread
 
 
 def rmat_edges(torch):
-    """The quarters of the matrix with the chances 0.57, 0.19, 0.19, 0.05, then a quarter of that quarter, and so on."""
+    """R-MAT: chooses a quarter of the matrix with probabilities 0.57, 0.19, 0.19, 0.05, then a quarter of that quarter, and so on."""
     levels = (NODES - 1).bit_length()
     rows, columns = torch.zeros(0, dtype=torch.long), torch.zeros(0, dtype=torch.long)
     while len(rows) < EDGES:
@@ -64,7 +64,7 @@ def rmat_edges(torch):
 
 
 def write_hub(path):
-    """One node with a tenth of all edges, and the rest drawn evenly."""
+    """One node with a tenth of all edges, and the rest drawn uniformly."""
     draw = random.Random(1)
     with open(path, "w", encoding="ascii") as file:
         file.write(f"# Nodes: {NODES}\n")
@@ -121,7 +121,7 @@ def milliseconds_on_gpu(torch, options, compute):
 
 
 def replayed(torch, compute):
-    """A CUDA graph of it, or None where it cannot be captured."""
+    """A CUDA graph of it, or None if it cannot be captured."""
     try:
         stream = torch.cuda.Stream()
         with torch.cuda.stream(stream):

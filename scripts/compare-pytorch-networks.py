@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Training steps of any network, here and in PyTorch: one run, one machine, the same threads or GPU, batch and precision.
+"""Training steps of any network, SDLF and PyTorch: one run, one machine, the same threads or GPU, batch and precision.
 
     scripts/compare-pytorch-networks.py NET ... [--sdlf build/sdlf] [--shape 3,32,32] [--batch 128] [--steps N] [--rounds N]
                                         [--device cpu|cuda] [--threads N] [--math fp32,tf32,bf16] [--way eager,nhwc,graph,...]
 
 NET is a built-in name or a network file (JSON), of convolutions, normalisations, poolings, activations, additions and fully connected
-layers. `sdlf train` draws its weights on random pictures of the shape and writes them with the network's description; PyTorch's module is
-made of both, and has to give the same probabilities, or the script fails. Then both train on random pictures that they hold in memory
-(on a GPU: in its memory, as uint8), with SGD and momentum. A figure is the median of --rounds turns; of sdlf, a step of `sdlf bench
-network`, which draws and normalises its batches; PyTorch has one batch ready. Ways of PyTorch: eager; nhwc, channels last; with compile
-behind it by torch.compile, with graph before it as a CUDA graph of the step. tf32 and bf16 are torch.backends' TF32 and torch.autocast.
+layers. `sdlf train` draws its weights on random images of the shape and writes them with the network's description; PyTorch's module is
+built from both, and must give the same probabilities, or the script fails. Then both train on random images in memory (on a GPU: in its
+memory, as uint8), with SGD and momentum. A figure is the median of --rounds turns; for sdlf, a step of `sdlf bench network`, which draws
+and normalises its batches; PyTorch reuses one prepared batch. PyTorch's modes: eager; nhwc, channels last; with the suffix compile by
+torch.compile, with the prefix graph as a CUDA graph of the step. tf32 and bf16 are torch.backends' TF32 and torch.autocast.
 """
 import os
 import statistics
@@ -64,7 +64,7 @@ def write_pictures(np, options, folder, samples):
 
 
 def make_module(np, torch, options, net, folder):
-    """PyTorch's module, which has been held against sdlf."""
+    """PyTorch's module, after a check of its outputs against sdlf's."""
     weights, x, y = f"{folder}/weights.safetensors", f"{folder}/x.npy", f"{folder}/y.npy"
     comparing.run([options.sdlf, "train", "--net", net, "--data", f"mnist:{folder}/few", "--epochs", "1", "--batch", "8",
                    "--learning-rate", "0.001", "--quiet", "-o", weights])
@@ -88,7 +88,7 @@ def sdlf_step(options, net, folder, math):
 
 
 class Training:
-    """A step of PyTorch's in one way."""
+    """A training step of PyTorch in one mode."""
 
     def __init__(self, torch, options, module, math, way):
         self.torch, self.cuda = torch, options.device == "cuda"

@@ -1,30 +1,30 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Epochs of simple_cnn, here, in PyTorch and in JAX: one run, one machine, the same training of the same network.
+"""Epochs of simple_cnn, in SDLF, in PyTorch and in JAX: one run, one machine, the same training of the same network.
 
     scripts/compare-pytorch-training.py [--sdlf build/sdlf] [--device cuda|cpu] [--batch 16,64,128,1024] [--math fp32,tf32,bf16]
                                         [--case tf32:16,fp32:64] [--way eager,nhwc,compile,graph,graph-nhwc,graph-compile,jax] [--json FILE]
 
-All start from the same weights (sdlf's, for seed 1), take the same samples in the same order (that of sdlf_shuffle_order), the
-shorter last batch too, and train with SGD, momentum 0.9, a constant rate and the mean cross-entropy of each batch. Their losses over
-the last epoch stand in the table: where they differ by more than rounding, something else was trained, and the script fails.
+All start from the same weights (sdlf's, for seed 1), use the same samples in the same order (that of sdlf_shuffle_order), including
+the shorter last batch, and train with SGD, momentum 0.9, a constant rate and the mean cross-entropy of each batch. The table has
+their losses over the last epoch: if they differ by more than rounding, the trainings differ, and the script fails.
 
-`sdlf train` runs by itself and tells the seconds of each epoch. The others hold the data set on the device as uint8; a step takes its
+`sdlf train` runs by itself and reports the seconds of each epoch. The others hold the data set on the device as uint8; a step takes its
 part of the order, gathers and normalises the samples, runs forward and backward, updates the weights, and adds to the sum of losses; the
-host waits at the epoch's end. Making the order is left out of their time, and is part of sdlf's. Their ways:
+host waits at the epoch's end. Creating the order is excluded from their time, but included in sdlf's. Their modes:
 
-    eager          PyTorch, as it is written
+    eager          PyTorch in eager mode
     nhwc           channels last
     compile        all but the update by torch.compile
     graph          the whole step a CUDA graph; graph-nhwc and graph-compile: that of the two above
     jax            JAX, where it is installed: the whole epoch one lax.scan
 
-tf32 and bf16 are torch.backends' TF32 and torch.autocast with float32 weights (in JAX products of its default precision, and factors of
-16 bits); the CPU computes fp32. Programs take turns, --rounds times; a figure is the median over all epochs but the first of each
-turn. With --ahead, what torch.compile makes is made before, for all cases at once, and kept in a folder until the end: saves time where
-there are processors. To pin all to some processors, start this with taskset.
+tf32 and bf16 are torch.backends' TF32 and torch.autocast with float32 weights (in JAX, matrix products of default precision, and 16-bit
+operands); the CPU computes fp32. Programs take turns, --rounds times; a figure is the median over all epochs but the first of each
+turn. With --ahead, torch.compile runs beforehand, for all cases in parallel, and its code is kept in a folder until the end: saves time
+if there are enough CPU cores. To pin everything to some CPU cores, start this with taskset.
 
-A line for each batch and mode: milliseconds of an epoch of sdlf, of the fastest other way, and what all ways took. Needs torch.
+A line for each batch and mode: milliseconds of an epoch of sdlf, of the fastest other mode, and of all. Needs torch.
 """
 import importlib
 import json
@@ -42,7 +42,7 @@ from training_data import SEED, order, pictures, write_idx
 
 MODES = ["fp32", "tf32", "bf16"]
 WAYS = ["eager", "nhwc", "compile", "graph", "graph-nhwc", "graph-compile", "jax"]
-ALIKE = {"fp32": 0.01, "tf32": 0.02, "bf16": 0.05}  # of the loss: sums in another order, and rounded operands, over an epoch or more
+ALIKE = {"fp32": 0.01, "tf32": 0.02, "bf16": 0.05}  # of the loss: other summation orders, and rounded operands, over an epoch or more
 TORCH_NAMES = {"conv2d": "0", "fully_connected": "4", "fully_connected_2": "6"}  # in pytorch_training.py's nn.Sequential
 
 
@@ -92,7 +92,7 @@ def sdlf_train(options, folder, batch, *more):
 
 
 def first_weights(np, options, folder, count):
-    """What sdlf begins with, by PyTorch's names, and how it normalises: of a training whose steps change nothing."""
+    """sdlf's initial weights, by PyTorch's names, and its normalisation: from a training whose steps change nothing."""
     path = os.path.join(folder, "first.safetensors")
     comparing.run(sdlf_train(options, folder, count, "--epochs", "1", "--learning-rate", "1e-12", "--out", path,
                              "--calculator", options.device))
@@ -124,7 +124,7 @@ def sdlf_turn(options, folder, batch, mode):
 # ---- all of them ----
 
 def batches_of(options, batch):
-    """The sizes of an epoch's batches, the shorter last one too."""
+    """The sizes of an epoch's batches, including the shorter last one."""
     return [min(batch, options.samples - first) for first in range(0, options.samples, batch)]
 
 
@@ -138,7 +138,7 @@ def other_turn(modules, options, way, mode, batch, *training):
 
 
 def compared(modules, options, folder, data, weights, orders, batch, mode):
-    """Times of all turns: {"sdlf": [...], way: [...]}, and losses likewise; ways that are not there for this are left out, and told."""
+    """Times of all turns: {"sdlf": [...], way: [...]}, and losses likewise; modes that are unavailable are left out and reported."""
     times, losses = {"sdlf": []}, {}
     ways = list(options.way)
     for _ in range(options.rounds):
@@ -176,7 +176,7 @@ def print_row(found):
 
 
 def found_modules(options):
-    """torch, and JAX where it is asked for and installed, else None."""
+    """torch, and JAX if requested and installed, else None."""
     torch = comparing.need("torch")
     if options.device == "cuda" and not torch.cuda.is_available():
         sys.exit("PyTorch finds no GPU here; --device cpu compares on the CPU")
@@ -194,7 +194,7 @@ def found_modules(options):
 
 
 def measured(modules, options):
-    """A row for every case, printed as it is found."""
+    """A row for every case, printed when measured."""
     np = comparing.need("numpy")
     images, labels = pictures(np, options)
     orders = [order(np, options.samples, epoch) for epoch in range(options.epochs)]

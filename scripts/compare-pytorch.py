@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""An epoch of training simple_cnn, here and in PyTorch: one run, one machine, the same threads, batches and precision.
+"""An epoch of training simple_cnn, SDLF and PyTorch: one run, one machine, the same threads, batches and precision.
 
     scripts/compare-pytorch.py [--sdlf build/sdlf] [--threads N] [--batch 16,64,128,1024] [--steps N]
 
 Both train on batches in memory with SGD and momentum and report the median time of a step times the steps of 60,000
-samples. PyTorch runs its ordinary eager mode on the CPU. To pin both to some processors, start this with taskset.
+samples. PyTorch runs in eager mode on the CPU. To pin both to some CPU cores, start this with taskset.
 """
 import math
 import os

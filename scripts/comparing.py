@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the scripts share that time SDLF beside another program: arguments, and how what goes wrong is said."""
+"""Shared by the scripts that time SDLF against another program: arguments, and error messages."""
 import argparse
 import datetime
 import importlib
@@ -12,7 +12,7 @@ import sys
 
 
 def parser(description):
-    """A parser that shows the script's own description as it stands, defaults behind each argument, and has --sdlf."""
+    """A parser that shows the script's own description verbatim and each argument's default, and has --sdlf."""
     class Formatter(argparse.RawDescriptionHelpFormatter, argparse.ArgumentDefaultsHelpFormatter):
         pass
 
@@ -23,12 +23,12 @@ def parser(description):
 
 class Record:
     """Figures for docs/reference/performance.md: with --record SECTION they go into that section of docs/measured/performance.json, and
-    scripts/performance-page.py writes the page. A job that is there already gets new figures, and keeps its floor and its name in README."""
+    scripts/performance-page.py writes the page. An existing job gets new figures, and keeps its floor and its name in README."""
 
     def __init__(self, options, unit):
         self.file, self.title, self.machine, self.unit, self.rows = options.measured, options.record, options.machine, unit, []
         if self.title is not None:
-            self.section(self.read())  # what is wrong with it is said before anything is measured
+            self.section(self.read())  # errors in it are reported before anything is measured
 
     @staticmethod
     def arguments(parser):
@@ -38,7 +38,7 @@ class Record:
                             default=os.path.relpath(os.path.join(os.path.dirname(__file__), os.pardir, "docs/measured/performance.json")))
 
     def add(self, job, ours, peer, name, **more):
-        """What SDLF and the fastest other program, of that name, take, in the unit; and, where it is known, floor=."""
+        """Adds a row: the figures of SDLF and of the fastest other program, of that name, in the unit; and floor=, if known."""
         figures = {"ours": ours, "peer": peer, **more}
         if self.title is None or not all(math.isfinite(value) for value in figures.values()):
             return
@@ -88,7 +88,7 @@ WAYS = {"graph": "CUDA graph", "nhwc": "channels last", "graph-nhwc": "channels 
 
 
 def number(value):
-    """Three digits, and no exponent."""
+    """Three digits, without an exponent."""
     digits = max(0, 2 - int(f"{value:e}".partition("e")[2]))
     return f"{value:.{digits}f}"
 
@@ -107,7 +107,7 @@ def unrecorded(words):
 
 
 def measured_text(all_):
-    """The file as it is kept: a line for every row."""
+    """The file's text: a line for every row."""
     sections = []
     for section in all_["sections"]:
         lines = [f"   {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in section.items() if key != "rows"]
@@ -136,14 +136,14 @@ def one_of(*known):
 
 
 def count(text):
-    """A whole number from 1 on, for type=."""
+    """An integer >= 1, for type=."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"expected a whole number from 1 on, found '{text}'")
     return int(text)
 
 
 def counts(text):
-    """`1,32` as a list of whole numbers from 1 on, for type=."""
+    """`1,32` as a list of integers >= 1, for type=."""
     return [count(word) for word in text.split(",")]
 
 
@@ -159,7 +159,7 @@ def seconds(text):
 
 
 def need(module):
-    """The module, or one line that says what is missing."""
+    """The module; ends with a line that names it if it is missing."""
     try:
         return importlib.import_module(module)
     except ImportError as missing:
@@ -171,14 +171,14 @@ class Failed(Exception):
 
 
 def attempt(command, **options):
-    """A command of `sdlf` that has ended, well or not. Ends the script where the program is not there."""
+    """A completed command of `sdlf`, successful or not. Ends the script if the program is missing."""
     if not os.access(command[0], os.X_OK):
         sys.exit(f"{command[0]}: there is no such program; build it, or name it with --sdlf")
     return subprocess.run(command, capture_output=True, text=True, check=False, **options)
 
 
 def run(command, **options):
-    """What a command prints. Raises Failed with its message."""
+    """The output of a command. Raises Failed with its message."""
     done = attempt(command, **options)
     if done.returncode != 0:
         raise Failed(done.stderr.strip() or f"exit status {done.returncode}: {' '.join(command)}")
@@ -186,7 +186,7 @@ def run(command, **options):
 
 
 def report(command, **options):
-    """The JSON of a command, which must have succeeded, or the script ends with its message."""
+    """The JSON of a command; if the command fails, the script ends with its message."""
     try:
         return json.loads(run(command, **options))
     except Failed as failed:

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Citation graphs in the form that `planetoid:DIR` reads, from the forms in which they are published.
+"""Converts citation graphs from their published formats to the format that `planetoid:DIR` reads.
 
     scripts/convert-citations.py SOURCE NAME DIR
 
@@ -11,8 +11,8 @@ SOURCE is a folder that has either
     NAME.content, NAME.cites   a line a node (its id, its features, its class, with tabs between them) and a line a citation
                       (two ids). The split is drawn: --train-per-class nodes of each class, then --validation and --test others.
 
-DIR gets edges.txt, features.txt, labels.txt, train.txt, val.txt and test.txt; docs/guides/graph-convolution.md describes them. Nothing but Python
-is needed. The Planetoid files are pickles: of these, only numbers, lists and arrays are read, and no code in them is run.
+DIR gets edges.txt, features.txt, labels.txt, train.txt, val.txt and test.txt; docs/guides/graph-convolution.md describes them. Needs only Python.
+The Planetoid files are pickles: only numbers, lists and arrays in them are read, and no code in them is run.
 """
 import argparse
 import collections
@@ -40,7 +40,7 @@ class Citations:
 
 
 def write(folder, name, lines):
-    """Under its own name only when it is whole."""
+    """Gives the file its own name only when it is complete."""
     path = os.path.join(folder, name)
     with open(path + ".part", "w", encoding="ascii") as file:
         file.writelines(line + "\n" for line in lines)
@@ -83,7 +83,7 @@ def read_index(path):
 
 
 def class_of(row):
-    """Of a row with a 1 at its class; None where there is none."""
+    """The class of a one-hot row; None if there is none."""
     return max(range(len(row)), key=row.__getitem__) if any(row) else None
 
 

@@ -1,19 +1,19 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Draw the charts of docs/guides/convolution-*.md and write their tables anew, from stored reports; nothing is measured.
+"""Redraw the charts of docs/guides/convolution-*.md and rewrite their tables, from stored reports; nothing is measured.
 
     scripts/convolution-page.py [--sdlf build/sdlf] [--measured docs/measured] [--page FILE...] [--check]
 
-docs/measured holds what `scripts/measure-convolutions.py` left there: NAME.json is a report of `sdlf bench conv`, NAME.txt what
-`scripts/compare-convolutions.py --each` printed. In a page a table stands between two comments:
+docs/measured holds the output of `scripts/measure-convolutions.py`: NAME.json is a report of `sdlf bench conv`, NAME.txt the
+output of `scripts/compare-convolutions.py --each`. In a page a table is between two comments:
 
     <!-- table: KIND NAME key=value,... -->          a + in a value is a space
     ...
     <!-- end -->
 
-The kinds are the functions below, whose names begin with `table_`. A chart is a picture of a page, pictures/convolution-NAME.svg, of which
-there is a report. What has no report stays as it is. --check writes nothing, and ends with status 1 where a page or a chart is not what the
-reports say.
+The kinds are the functions below, whose names begin with `table_`. A chart is an image of a page, pictures/convolution-NAME.svg, that has a
+report. Tables and charts without a report are left unchanged. --check writes nothing, and ends with status 1 if a page or a chart differs
+from the reports.
 """
 import glob
 import json
@@ -36,7 +36,7 @@ def three(value):
 
 
 def sizes(shape):
-    """`64x112x112, 128 of 3x3, stride 2`: what a reader needs of a shape."""
+    """`64x112x112, 128 of 3x3, stride 2`: a shape as readers need it."""
     (_, channels, height, width), (filters, _, rows, columns) = shape["x"], shape["filters"]
     text = f"{channels}x{height}x{width}, "
     text += "depthwise " if shape["groups"] == channels > 1 else f"{filters} of "
@@ -53,7 +53,7 @@ def cost(shape):
 
 
 class Report:
-    """A report of `sdlf bench conv`, with what tables ask for."""
+    """A report of `sdlf bench conv`, with the accessors that tables need."""
 
     def __init__(self, report, places=None):
         self.places = places or {}
@@ -67,7 +67,7 @@ class Report:
         return [by_name[name] for name in names] if names else self.convolutions
 
     def result(self, convolution, rung):
-        """The rung's result, None where it did not run."""
+        """The rung's result, None if it did not run."""
         for result in convolution["rungs"]:
             if result["rung"] == rung and result["ran"]:
                 return result
@@ -78,7 +78,7 @@ class Report:
         return max(flops / self.limits["flops_per_second"], moved / self.limits["bytes_per_second"])
 
     def link(self, rung):
-        """The rung's name, leading to its section."""
+        """The rung's name, linked to its section."""
         anchor = ANCHORS.get(self.calculator, {}).get(rung, rung)
         return "`auto`" if rung == "auto" else f"[`{rung}`]({self.places.get(anchor, '')}#{anchor})"
 
@@ -88,7 +88,7 @@ def markdown(head, rows):
 
 
 def table_ladder(report, options):
-    """A row a rung, a column a convolution: microseconds, and in brackets GFLOP/s of the convolution. Last the floor."""
+    """A row for each rung, a column for each convolution: microseconds, and in brackets GFLOP/s. The last row is the floor."""
     of = report.chosen(options.get("of"))
     rows = []
     for rung in options.get("rungs", report.rungs):
@@ -103,7 +103,7 @@ def table_ladder(report, options):
 
 
 def table_layers(report, options):
-    """A row a convolution, a column a rung: milliseconds or microseconds; the floor, and the last rung's share of it."""
+    """A row for each convolution, a column for each rung: milliseconds or microseconds; the floor, and the last rung's share of it."""
     unit, rungs = options.get("unit", ["ms"])[0], options["rungs"]
     scale = {"ms": 1e3, "us": 1e6}[unit]
     rows = []
@@ -117,7 +117,7 @@ def table_layers(report, options):
 
 
 def table_work(report, options):
-    """A row a rung, of one convolution: everything that it computes and moves, its time, its error."""
+    """A row for each rung on one convolution: everything that it computes and moves, its time, its error."""
     convolution, rows = report.chosen(options["of"])[0], []
     for rung in options.get("rungs", report.rungs):
         result = report.result(convolution, rung)
@@ -129,7 +129,7 @@ def table_work(report, options):
 
 
 def table_totals(report, options):
-    """A row a rung: all that it ran, each convolution as often as the network has it."""
+    """A row for each rung: all that it ran, each convolution as often as the network has it."""
     rows = []
     for rung in options.get("rungs", report.rungs):
         ran, layers, seconds, floor, flops, errors = 0, 0, 0, 0, 0, []
@@ -147,7 +147,7 @@ def table_totals(report, options):
 
 
 def table_sums(report, options):
-    """A row a rung, a column a row of the program's summary (of the study, a side: three strides together)."""
+    """A row for each rung, a column for each row of the program's summary (in the study, an image side: the sum of three strides)."""
     unit = options.get("unit", ["ms"])[0]
     names = list(dict.fromkeys(convolution["row"] for convolution in report.convolutions))
     rows = []
@@ -161,13 +161,13 @@ def table_sums(report, options):
 
 
 def table_comparison(text, _):
-    """The table that compare-convolutions.py prints, all workloads below one another."""
+    """The table that compare-convolutions.py prints, with all workloads below each other."""
     lines = [line for line in text.splitlines() if line.startswith("|")]
     return "\n".join(dict.fromkeys(lines))
 
 
 def table_behind(text, options):
-    """A row a convolution where `auto` is behind one rival: batch and mode across, `auto` and the rival in microseconds."""
+    """A row for each convolution where `auto` is slower than a rival: columns for batch and mode, `auto` and the rival in microseconds."""
     rival, columns, rows = options["rival"][0], [], {}
     for workload, name, batch, math, own, rest in re.findall(r"^(\w+) (.+), batch (\d+), (\w+): auto ([\d.]+) us, (.*)$", text, re.M):
         found = re.search(rf"{rival} ([\d.]+)", rest)
@@ -183,7 +183,7 @@ BLOCK = re.compile(r"(<!-- table: (\w+) ([\w-]+)([^>]*?) -->\n).*?(<!-- end -->)
 
 
 def sections(pages, page):
-    """Which of the pages has a section, by its anchor; those of `page` itself are left out."""
+    """The page that has each section, by its anchor; sections of `page` itself are left out."""
     found = {}
     for other in pages:
         for title in re.findall(r"^## (.*)$", contents(other), re.M):
@@ -193,7 +193,7 @@ def sections(pages, page):
 
 
 def write_tables(page, measured, places):
-    """The page with every table of which there is a report; the names of those without."""
+    """The page with every table that has a report; the names of those without."""
     missing = []
 
     def made(block):
@@ -214,7 +214,7 @@ def write_tables(page, measured, places):
 
 
 def alike(one, other):
-    """Are two charts the same except for the version, and for the last digit of a place, which another compiler may round otherwise?"""
+    """True if two charts are the same except for the version, and the last digit of coordinates, which another compiler may round differently."""
     number = re.compile(r"-?\d+\.\d+")
     one, other = (re.sub(r"sdlf [\d.]+ bench", "sdlf bench", text) for text in (one, other))
     return number.sub("", one) == number.sub("", other) and all(
@@ -233,7 +233,7 @@ def contents(path):
 
 
 def update(path, arguments):
-    """One page and its charts: the reports that are missing, and the files that were stale."""
+    """Processes one page and its charts: returns the missing reports, and the files that were stale."""
     page, stale = contents(path), []
     if not page:
         sys.exit(f"{path}: there is no such page")

@@ -4,8 +4,8 @@
 
     scripts/count-lines.py REVISION...
 
-Of C, CUDA, C++, JavaScript, Python, shell and CMake files, without fixtures and fuzzing corpora: files, lines of code, lines of comments, and
-the longest file. A line with code and a comment is one of code; blank lines do not count.
+For C, CUDA, C++, JavaScript, Python, shell and CMake files, without fixtures and fuzzing corpora: files, lines of code, lines of comments,
+and the longest file. A line with code and a comment counts as code; blank lines do not count.
 """
 
 import io
@@ -23,7 +23,7 @@ LEFT_OUT = re.compile(r"/(fixtures|corpus)/")
 
 
 def count_c(lines):
-    """Lines of code and of comments."""
+    """Counts lines of code and of comments."""
     code = comments = 0
     inside = False
     for line in (line.strip() for line in lines):

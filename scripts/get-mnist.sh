@@ -10,8 +10,8 @@
 #   --checksums FILE    the files to fetch and their SHA-256, as sha256sum prints them: for another set of the same format
 #   --help              this text
 #
-# Files that already exist are checked and kept. A file appears under its name only when it is complete and its checksum is right; until then it is FILE.part, which the next run resumes if this
-# one is killed. Needs curl or wget; exit status 0 if all files are there, 1 if not, 2 if the command line is wrong.
+# Existing files are checked and kept. A file gets its name only when it is complete and its checksum is right; until then it is FILE.part, which
+# the next run resumes if this one is killed. Needs curl or wget; exit status 0 if all files are there, 1 if not, 2 if the command line is wrong.
 set -eu
 
 mirrors='https://ossci-datasets.s3.amazonaws.com/mnist

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Networks of torchvision as ONNX files, and those of other_networks.py, for scripts that compare SDLF with other programs on them."""
+"""Exports torchvision networks, and those of other_networks.py, to ONNX files, for scripts that compare SDLF with other programs."""
 import os
 import sys
 
 import comparing
 import other_networks
 
-SIZES = {"vgg16": 244, "inception_v3": 299}  # pixels a side, where they are not 224
+SIZES = {"vgg16": 244, "inception_v3": 299}  # pixels a side, if not 224
 NAMES = ["vgg16", "mobilenet_v2", "resnet18", "resnet50", "squeezenet1_1", "densenet121", "googlenet", "inception_v3",
          "shufflenet_v2_x1_0", "efficientnet_b0"]
 
@@ -16,7 +16,7 @@ def size_of(name):
 
 
 def export(name, path):
-    """The network in inference, its normalisations with statistics of random pictures, as ONNX. Seed 1."""
+    """The network in eval mode, its normalisations with statistics of random images, as ONNX. Seed 1."""
     if name in other_networks.NAMES:
         other_networks.export(name, path)
         return
@@ -32,17 +32,17 @@ def export(name, path):
         if isinstance(module, (torch.nn.Dropout, torchvision.ops.StochasticDepth)):
             module.p = 0.0
         if isinstance(module, torch.nn.BatchNorm2d):
-            module.momentum = None  # the plain mean of what it saw: with a tenth of it, activations would fade from layer to layer
+            module.momentum = None  # the plain mean of all batches: with a momentum of a tenth, activations would fade from layer to layer
     with torch.no_grad():
         for _ in range(2):
             network(torch.randn(2, 3, size, size))
-    network.eval()  # exported with gradients: without, attention is one operator of PyTorch's own
+    network.eval()  # exported with gradients enabled: otherwise attention becomes one PyTorch-specific operator
     torch.onnx.export(network, torch.randn(1, 3, size, size), path, opset_version=17, dynamo=False, input_names=["image"],
                       output_names=["class"], dynamic_axes={"image": {0: "N"}})
 
 
 def exported(name, folder):
-    """The path of the network's file in the folder, which is made if it is not there yet."""
+    """The path of the network's file in the folder; the file is created if missing."""
     path = os.path.join(folder, name + ".onnx")
     if not os.path.exists(path):
         os.makedirs(folder, exist_ok=True)

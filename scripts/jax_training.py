@@ -4,17 +4,17 @@ import os
 import time
 
 RATE, MOMENTUM = 0.01, 0.9
-PRECISION = {"fp32": "highest", "tf32": "default", "bf16": "default"}  # of products; "default" is TF32 on a GPU
+PRECISION = {"fp32": "highest", "tf32": "default", "bf16": "default"}  # of matrix products; "default" is TF32 on a GPU
 
 
 def set_up(device):
-    """Before JAX is imported: it takes memory as it needs it, not most of the device at once, and computes where the others do."""
+    """Call before importing JAX: it then allocates memory on demand instead of most of the device, and uses the same device as the others."""
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     os.environ.setdefault("JAX_PLATFORMS", device)
 
 
 def loss_of(jax, mode, weights, x, labels):
-    """The mean cross-entropy; in bf16 products take operands of 16 bits, weights stay float32, as in PyTorch's autocast."""
+    """The mean cross-entropy; in bf16 matrix products have 16-bit operands and weights stay float32, as in PyTorch's autocast."""
     jnp, lax = jax.numpy, jax.lax
     kind = jnp.bfloat16 if mode == "bf16" else jnp.float32
     w = {name: value.astype(kind) for name, value in weights.items()}
@@ -52,7 +52,7 @@ def epoch_of(jax, mode, data, batch):
 
 
 def turn(jax, mode, batches, data, weights, orders):
-    """Seconds of each epoch, and the last one's loss. The first one's time is compiling, too."""
+    """Seconds of each epoch, and the last one's loss. The first one's time includes compilation."""
     seconds = []
     with jax.default_matmul_precision(PRECISION[mode]):
         epoch = epoch_of(jax, mode, data, batches[0])

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Make tests/onnx/fixtures/decoder: a tiny GPT with past inputs and present outputs, as PyTorch exports it, tokens, and what onnxruntime computes.
+"""Make tests/onnx/fixtures/decoder: a tiny GPT with past inputs and present outputs, as PyTorch exports it, tokens, and onnxruntime's outputs.
 
     scripts/make-decoder-fixture.py [FOLDER] [--channels C] [--layers N] [--heads H] [--vocabulary V] [--positions T]
 

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Make what the ONNX fuzz target starts from: tests/fuzz/corpus/onnx/test_*.onnx and tests/fuzz/onnx.dict.
+"""Make the seed corpus of the ONNX fuzz target: tests/fuzz/corpus/onnx/test_*.onnx and tests/fuzz/onnx.dict.
 
     scripts/make-onnx-corpus.py [--limit 1500]
 
 The models are the ONNX project's node tests (package onnx) of the operators that SDLF converts, the smallest ones of each, with
-every input but the first made a weight, so that the code behind "must be known" is reached; and, of each operator, one more that
-is changed in one place, with a fixed seed: a number of an attribute or a dimension that is extreme, an input left out, an opset
-from before, the elements of a weight somewhere else. The dictionary has the names of operators and attributes as they lie in a
-file: a field's number, a length, the text. Files that are found by fuzzing have other names and stay.
+every input but the first turned into a weight, so that the code behind "must be known" is reached; and, for each operator, one
+more with a single mutation, with a fixed seed: an extreme attribute value or dimension, an input left out, an earlier opset, a
+weight's elements stored elsewhere. The dictionary has the names of operators and attributes as encoded in a file: a field's
+number, a length, the text. Files found by fuzzing have other names and are kept.
 """
 import argparse
 import glob
@@ -33,11 +33,11 @@ EXTREME = [0, -1, 1, 2**31 - 1, 2**31, 2**62, -2**63, 65535, 65536, 2**24 + 1]
 
 
 def tables():
-    """Operators and attributes that the converters name."""
+    """The operators and attributes that the converters name."""
     text = "".join(open(path, encoding="utf-8").read() for path in glob.glob(os.path.join(ROOT, "framework/formats/onnx/import/*.c")))
     operators = set(re.findall(r'(?:\.type = |LEARNING\()"(\w+)"', text))
     attributes = set(" ".join(re.findall(r'\.attributes = ((?:"[^"]*"\s*)+)', text)).replace('"', " ").split())
-    attributes |= set(" ".join(re.findall(r'"( ?[a-z]\w*(?: [a-z]\w*)+ )"', text)).split())  # those that a macro has
+    attributes |= set(" ".join(re.findall(r'"( ?[a-z]\w*(?: [a-z]\w*)+ )"', text)).split())  # those in a macro
     return operators, attributes
 
 
@@ -65,7 +65,7 @@ def write_dictionary(operators, attributes):
 
 
 def with_weights(folder):
-    """The model of a test with its inputs, except for the first, as weights."""
+    """The model of a test with its inputs, except the first, turned into weights."""
     model = onnx.load(os.path.join(folder, "model.onnx"))
     model.doc_string = model.graph.doc_string = model.producer_name = ""
     for i in range(len(model.graph.input) - 1, 0, -1):
@@ -80,7 +80,7 @@ def with_weights(folder):
 
 
 def change(model, draw):
-    """One thing in it that is wrong or extreme."""
+    """Makes one thing in it wrong or extreme."""
     graph, node = model.graph, draw.choice(model.graph.node)
     lists = [a.ints for a in node.attribute if len(a.ints) > 0]
     numbers = [a for a in node.attribute if a.type == onnx.AttributeProto.INT]
@@ -135,7 +135,7 @@ def main():
             found.setdefault(kinds.pop(), []).append((model.ByteSize(), os.path.basename(folder), model))
     total = 0
     for kind in sorted(found):
-        draw = random.Random(kind)  # so that other operators change nothing here
+        draw = random.Random(kind)  # so that other operators do not affect these draws
         models = sorted(found[kind], key=lambda m: (m[0], m[1]))
         taken = models[:: max(1, len(models) // 2)][:2]  # a small one, and one from the middle
         changed = onnx.ModelProto()

@@ -70,7 +70,7 @@ def residual():
 
 
 def external():
-    """A weight that lies in a file beside the model."""
+    """A weight stored in a file next to the model."""
     g = Graph(4)
     g.node("Gemm", ["x", g.weight("w", 6, 8), g.weight("b", 6)], "y", transB=1)
     return g.model("external", [("x", FLOAT, ["N", 8])], [("y", FLOAT, ["N", 6])], 13), {"N": 1}
@@ -91,7 +91,7 @@ def forest(g, kind, targets, trees=4, depth=3):
 
 
 def learning():
-    """Operators of ai.onnx.ml: what scikit-learn and boosted trees are exported in."""
+    """Operators of ai.onnx.ml: the exports of scikit-learn and boosted trees."""
     g = Graph(19)
     ml = {"domain": "ai.onnx.ml"}
     draw = lambda count: [float(v) for v in g.random.standard_normal(count).astype(np.float32)]
@@ -115,7 +115,7 @@ FIXTURES = {"small_cnn": small_cnn, "residual": residual, "moves": moves, "rows"
             "recurrent": recurrent, "attention": attention, "indices": indices, "branches": branches, "quantised": quantised,
             "selected": selected, "sampled": sampled, "stored": stored, "scanned": scanned, "states": states, "learning": learning, "qdq": qdq, "qlinear": qlinear,
             "packed": packed, "open": open_sizes}
-NOT_IN_ONNXRUNTIME = ["states"] # of a newer opset: what the onnx package's own evaluator computes
+NOT_IN_ONNXRUNTIME = ["states"] # of a newer opset: outputs of the onnx package's own evaluator
 
 
 def write(folder, name, model, sizes):
@@ -145,7 +145,7 @@ def write(folder, name, model, sizes):
 
 def main():
     if sys.argv[1:2] == ["--training"]:
-        from fixtures import imported  # torch is wanted for these alone
+        from fixtures import imported  # only these need torch
         imported.write(sys.argv[2] if len(sys.argv) > 2 else os.path.join(ROOT, "training"), sys.argv[3:])
         return
     folder = sys.argv[1] if len(sys.argv) > 1 else ROOT

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Regenerate tests/fixtures/torch_*.json: what PyTorch computes for every layer, optimizer and schedule.
+"""Regenerate tests/fixtures/torch_*.json: PyTorch's results for every layer, optimizer and schedule.
 
     python3 scripts/make-torch-fixtures.py [FOLDER]
 
-Needs PyTorch (CPU) and torchvision. The tests read the files and need no Python. All is computed in float64 from inputs that float32
-holds exactly, and is drawn from fixed seeds: the files change only where a case, or PyTorch, does.
+Needs PyTorch (CPU) and torchvision. The tests read the files and need no Python. Everything is computed in float64 from inputs that
+float32 represents exactly, drawn from fixed seeds: the files change only if a case, or PyTorch, does.
 """
 import json
 import os

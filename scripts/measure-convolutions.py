@@ -4,12 +4,12 @@
 
     scripts/measure-convolutions.py [--sdlf build/sdlf] [--out build/convolution] [--only PART,...] [--limit 540] [--again] [--page]
 
-Each part is one run of `sdlf bench conv` (or of compare-convolutions.py) and leaves one file in the folder OUT. A part whose file is
-there is not run again, so that a run that was cut, or that had no time for all, is gone on with by the same command; --again runs the parts anew.
-All of it takes --limit seconds at most: a part gets its own time, or what is left of all, is stopped after that, and leaves no file. Parts that this
-machine cannot run (without a GPU, without PyTorch) are told.
+Each part is one run of `sdlf bench conv` (or of compare-convolutions.py) and writes one file to the folder OUT. A part whose file exists is not run
+again, so that the same command resumes a run that was cut, or that had no time for all parts; --again repeats the parts. Everything takes at most
+--limit seconds: a part gets its own time, or what is left of the total, is stopped after that, and writes no file. Parts that this machine cannot
+run (without a GPU, without PyTorch) are reported.
 
---page then takes all files of OUT into docs/measured, and has scripts/convolution-page.py write tables and charts from them.
+--page then copies all files of OUT to docs/measured, and has scripts/convolution-page.py write tables and charts from them.
 The exit status is 1 if a part failed, 3 if none failed and one was cut.
 """
 import json
@@ -23,7 +23,7 @@ import comparing
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 
-# Name, seconds at most, words. On a GPU a sample is short and a run much the same each time.
+# Name, seconds at most, words. On a GPU a sample is short and runs vary little.
 CUDA = ["--calculator", "cuda", "--seconds", "0.02", "--repeats", "9"]
 PARTS = {
     "example-cpu": (20, ["--shape", "1x64x112x112", "--kernel", "128x3x3", "--padding", "1"]),
@@ -54,7 +54,7 @@ def command(part, sdlf, path):
 
 
 def run(part, sdlf, path, seconds):
-    """What became of a part: `ok`, or why not; `cut` where it was stopped. Its file appears whole or not at all."""
+    """The outcome of a part: `ok`, or the reason it failed; `cut` if it was stopped. Its file appears complete or not at all."""
     unfinished = path + ".part"
     try:
         done = subprocess.run(command(part, sdlf, unfinished), capture_output=True, text=True, timeout=seconds, check=False)
@@ -76,7 +76,7 @@ def calculators(sdlf):
 
 
 def store(path, folder):
-    """A file of OUT among those of the page: a report with a line for each convolution, so that changes can be read."""
+    """Copies a file of OUT to those of the page: a report with a line for each convolution, so that diffs are readable."""
     name = os.path.join(folder, os.path.basename(path))
     if not path.endswith(".json"):
         shutil.copy(path, name)
@@ -103,7 +103,7 @@ def read_arguments():
 
 
 def measure(arguments):
-    """How many parts failed, and how many were cut."""
+    """The numbers of failed and of cut parts."""
     begun, failed, cut, here = time.monotonic(), 0, 0, calculators(arguments.sdlf)
     os.makedirs(arguments.out, exist_ok=True)
     for part in arguments.only:

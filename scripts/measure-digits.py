@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""How well does a network that has seen `digits` alone read real handwriting?
+"""Measure how well a network trained only on `digits` reads real handwriting.
 
     scripts/measure-digits.py --mnist DIR [--epochs N] [--seeds N]
     scripts/measure-digits.py --sheet docs/digits.png
 
 The first form trains a small network on the 60,000 training digits and tests it on digits' own 10,000 and on the test set
-of MNIST, whose two gzipped files lie in DIR. It needs PyTorch. The second form draws the contact sheet of the
+of MNIST, whose two gzipped files are in DIR. It needs PyTorch. The second form draws the contact sheet of the
 documentation. Both compile the data set with the C compiler (CC, or cc) and need NumPy.
 """
 import argparse
@@ -109,7 +109,7 @@ def measure(library, arguments):
 
 
 def write_sheet(library, path, columns=24):
-    """Black on white, a row a digit, 16 grey levels."""
+    """Black on white, one row per digit, 16 grey levels."""
     images, labels = draw(library, 10 * columns, TRAIN)
     rows = [np.hstack(images[labels == digit]) for digit in range(10)]
     sheet = 255 - np.vstack(rows) // 16 * 17

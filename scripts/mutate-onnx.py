@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Change small ONNX models field by field, and compare what SDLF makes of them with onnxruntime.
+"""Mutate small ONNX models field by field, and compare SDLF's results with onnxruntime's.
 
     scripts/mutate-onnx.py [--peer build/tests/onnx/onnx_peer] [--seed 1] [--cases 2000] [--first 0] [--seconds 600]
                            [--only Conv] [--calculator reference --calculator cpu] [--list refused] [--keep FOLDER] [--all] [--networks]
@@ -8,27 +8,27 @@
 A model starts as one of the ONNX project's node tests, as one of the models of a node that scripts/compare-operators.py draws, as a drawn
 graph that is quantised or has operators of ai.onnx.ml or com.microsoft, or as a random network. One to four things in it change: an
 attribute, a size, a type, elements, what is a constant and what an input, which value a node reads, the opset, whether the batch is open;
-nodes are put behind its values; a plan may have three samples of a model of one. Case N of a seed is always the same: --first N --cases 1
-has it alone.
+nodes are appended to its values; a plan may have three samples of a model of one. Case N of a seed is always the same: --first N
+--cases 1 runs only it.
 
-Random networks are of 3 to 14 nodes, and what the last block has beyond, as people export them: convolutions with normalisation, activation
-and residual sums, groups of few channels, scales by channel, squeeze-excite, pixel and channel shuffles, poolings, channels last in between,
-attention written out, samples that are doubled and joined again, classifier heads; some with pairs of QuantizeLinear and DequantizeLinear,
-some with an open batch, some of one sample in a plan of three (scripts/mutations/networks.py, blocks.py, attention.py). With --networks there is nothing else, and nothing in them changes: what plans fuse, fold and lay out is compared with nodes
-that run one by one. Values stay about 1, so that tolerances are narrow.
+Random networks are of 3 to 14 nodes, and what the last block has beyond, as people export them: convolutions with normalisation, activation and residual
+sums, groups of few channels, scales by channel, squeeze-excite, pixel and channel shuffles, poolings, channels last in between, attention as separate
+operators, samples that are doubled and joined again, classifier heads; some with pairs of QuantizeLinear and DequantizeLinear, some with an open batch,
+some of one sample in a plan of three (scripts/mutations/networks.py, blocks.py, attention.py). With --networks there is nothing else, and nothing in
+them changes: what plans fuse, fold and lay out is compared with nodes that run one by one. Values stay about 1, so that tolerances are narrow.
 
-    same        every output is what onnxruntime, or else the reference evaluator of the package onnx, makes of the model
-    refused     SDLF says why not
-    lenient     SDLF runs what onnxruntime refuses
-    differs     an output is another, and the reference evaluator does not side with SDLF
-    unlike      the calculators differ
-    failed      a model that was made does not run
-    broken      a signal, more than five seconds, more than 700 MB, or no line that says why
+    same        every output is that of onnxruntime, or else of the reference evaluator of the package onnx
+    refused     SDLF rejects the model with a reason
+    lenient     SDLF runs a model that onnxruntime rejects
+    differs     an output differs, and the reference evaluator does not agree with SDLF
+    unlike      the calculators' results differ
+    failed      a model that was built does not run
+    broken      a signal, more than five seconds, more than 700 MB, or an error without a message
 
-differs, unlike, failed and broken are findings. Those with NaN, infinities or numbers beyond 1e9, with functions that make steps of what was
-rounded, and of what onnxruntime is known to do in its own way are told apart ("doubtful") and fail nothing, like refusals. The first three
-of a kind are described (--all: every one), and --keep leaves their models in a folder. The exit status is 1 after a finding. Needs numpy,
-onnx and onnxruntime; without them it says so and exits with 77.
+differs, unlike, failed and broken are findings. Those with NaN, infinities or values beyond 1e9, with discontinuous functions of rounded
+values, and in cases where onnxruntime is known to deviate are listed separately ("doubtful") and are no failures, like refusals. The first
+three of a kind are described (--all: every one), and --keep leaves their models in a folder. The exit status is 1 after a finding. Needs
+numpy, onnx and onnxruntime; without them it says so and exits with 77.
 """
 import argparse
 import collections
@@ -111,14 +111,14 @@ def judge_case(case, sdlf, folder):
         return "same", "", False
     if theirs[0] == "ran":
         return "differs", apart, judge.is_doubtful(case, sum(theirs[1], first[2]))
-    if evaluated[0] == "ran" and case.samples == 0 and "NOT_IMPLEMENTED" in theirs[1]:  # else it believes what is no model
+    if evaluated[0] == "ran" and case.samples == 0 and "NOT_IMPLEMENTED" in theirs[1]:  # otherwise it accepts invalid models
         apart = judge.difference_of_samples(first[2], evaluated[1], allowed)
         return "differs", "evaluator: " + apart, judge.is_doubtful(case, sum(evaluated[1], first[2]))
     return "lenient", f"{theirs[1]} | {evaluated[1]}", False
 
 
 def work(arguments, first, sources, pipe, folder):
-    """The cases from that one on, told line by line: another program may end this process."""
+    """Runs the cases from that one on, reporting line by line: another program may end this process."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_AS, (8 << 30, resource.RLIM_INFINITY))
     sdlf = [programs.Sdlf(arguments.peer, calculator) for calculator in arguments.calculator]
@@ -142,7 +142,7 @@ def work(arguments, first, sources, pipe, folder):
 
 
 class Tally:
-    """What became of all cases."""
+    """The outcomes of all cases."""
 
     def __init__(self, arguments):
         self.arguments, self.total, self.seen, self.kinds = arguments, collections.Counter(), collections.Counter(), collections.Counter()
@@ -178,7 +178,7 @@ class Tally:
 
 
 def supervise(arguments, sources, tally, folder):
-    """Start a worker, and another where one ends or hangs in a program that is not SDLF. How many cases there were."""
+    """Starts a worker, and another one if it ends or hangs in a program other than SDLF. Returns the number of cases."""
     n, end = arguments.first, time.monotonic() + arguments.seconds
     last = arguments.first + arguments.cases
     stopped = []

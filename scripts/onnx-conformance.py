@@ -6,22 +6,22 @@
                                 [--table docs/reference/onnx-support.md] [--only Conv] [--list failed] [--constants]
                                 [--data FOLDER] [--save FILE] [--load FILE]
 
-The tests (a model, inputs and expected outputs each) come with the package `onnx` from PyPI (`pip install onnx`), which makes them
-anew in each release since 1.18; without it the script says so and exits with 77. A test belongs to the operator that its name says, else to the
-first node's. It is
+The tests (a model, inputs and expected outputs each) come with the package `onnx` from PyPI (`pip install onnx`), which regenerates them in
+each release since 1.18; without it the script says so and exits with 77. A test belongs to the operator in its name, else to the first node's.
+It is
 
-    passed        every element is within 1e-7 + 1e-3 |expected|, as the ONNX project's own test runner has it
-    unsupported   SDLF refused the model, and said why
+    passed        every element is within 1e-7 + 1e-3 |expected|, as in the ONNX project's own test runner
+    unsupported   SDLF rejected the model with a reason
     failed        anything else
 
-Tests whose expectations are no measure are left out (CORRECTED, which says why). Of the others some are outside of what SDLF is for, by the
-types of their graphs' values and the operators that these have (outside): sequences, optional values and maps, strings, random numbers. How
-many of the rest pass is said as a percentage.
+Tests with unusable expectations are left out (CORRECTED, which gives the reasons). Of the others some are outside the scope of SDLF, by the
+types of their graphs' values and their operators (outside): sequences, optional values and maps, strings, random numbers. The share of the
+rest that passes is given as a percentage.
 
 --table writes the page: passed, failed and unsupported for every operator that SDLF knows; columns of calculators that are not
-measured now stay as they are in it, and are said to be of an earlier run. --save keeps the outcomes in a file,
-and --load takes such a file's into the table: those of a calculator that another machine has. --data names a folder of node
-tests; one that is not there is filled with the package's. The exit status is 1 if any test failed.
+measured now are kept, and marked as of an earlier run. --save writes the outcomes to a file, and --load adds such a file's
+outcomes to the table: those of a calculator on another machine. --data names a folder of node tests; a missing one is filled
+with the package's. The exit status is 1 if any test failed.
 """
 import argparse
 import collections
@@ -70,7 +70,7 @@ CORRECTED = {
 }
 
 
-# Operators of values that are no tensors of numbers, and of numbers that no two programs draw alike.
+# Operators on values other than numeric tensors, and with random numbers, which differ between programs.
 NO_TENSORS = re.compile("Sequence|Optional")
 STRINGS = re.compile("String|Regex")
 RANDOM = re.compile("Random|Bernoulli|Multinomial")
@@ -79,7 +79,7 @@ EARLIER = " Its column is of an earlier run, of the converters as they were then
 
 
 def values_and_nodes(graph):
-    """All that the graph declares, and its nodes, with those of graphs inside of nodes."""
+    """All values that the graph declares, and its nodes, including those of subgraphs."""
     values, nodes = [*graph.input, *graph.output, *graph.value_info], list(graph.node)
     for node in graph.node:
         for attribute in node.attribute:
@@ -91,7 +91,7 @@ def values_and_nodes(graph):
 
 
 def outside(name, graph):
-    """What the test is of, where that is not what SDLF is for; else None."""
+    """The reason why the test is outside the scope of SDLF; else None."""
     values, nodes = values_and_nodes(graph)
     operators = " ".join(node.op_type for node in nodes)
     kinds = {value.type.WhichOneof("value") for value in values} - {"tensor_type", "sparse_tensor_type", None}
@@ -99,17 +99,17 @@ def outside(name, graph):
         return "sequences, optional values and maps"
     if STRINGS.search(operators) or any(value.type.tensor_type.elem_type == onnx.TensorProto.STRING for value in values):
         return "strings"
-    drops = name.startswith("training_dropout") and "zero_ratio" not in name # what is dropped is what one program drew
+    drops = name.startswith("training_dropout") and "zero_ratio" not in name # the dropped elements are one program's draws
     return "random numbers" if drops or RANDOM.search(operators) else None
 
 
 def write_message(path, value, info):
-    """A tensor, sequence or map as the package's own files hold it."""
+    """A tensor, sequence or map as stored in the package's own files."""
     from onnx import numpy_helper
     message = value if isinstance(value, onnx.TensorProto) else None
     if message is None and info.type.HasField("tensor_type"):
         message = numpy_helper.from_array(value, info.name)
-    with open(path, "wb") as file: # nothing of what is no tensor: such tests are not run
+    with open(path, "wb") as file: # nothing for values other than tensors: such tests are not run
         file.write(message.SerializeToString() if message is not None else b"")
 
 
@@ -128,7 +128,7 @@ def generate(root):
 
 
 def cases(root, only):
-    """(operator, name, model, folders of data, what it is outside for) of every node test."""
+    """(operator, name, model, folders of data, why it is outside) of every node test."""
     for folder in sorted(glob.glob(os.path.join(root, "test_*"))):
         path = os.path.join(folder, "model.onnx")
         data = sorted(glob.glob(os.path.join(folder, "test_data_set_*")))
@@ -147,14 +147,14 @@ def cases(root, only):
 
 
 def operator_of(name, types):
-    """Tests that spell an operator out in others are named after it: test_elu_expanded..."""
+    """Tests that expand an operator into others are named after it: test_elu_expanded..."""
     if "_expanded" in name:
         return "(spelled out in others)"
     return types[0]
 
 
 class Peer:
-    """A process that runs one test after the other, and is started anew where one ends it."""
+    """A process that runs one test after the other, and is restarted if a test ends it."""
 
     def __init__(self, words, calculator):
         self.command = [*words, calculator, "1e-3", "1e-7", "-"]
@@ -193,14 +193,14 @@ def run(peer, calculator, part):
 
 
 def run_all(peer, calculator, all_cases, jobs):
-    """Outcomes in the order of the cases; each of some programs has every so-manieth."""
+    """Outcomes in the order of the cases, which are distributed over several processes in turn."""
     with concurrent.futures.ThreadPoolExecutor(jobs) as pool:
         parts = list(pool.map(lambda i: run(peer, calculator, all_cases[i::jobs]), range(jobs)))
     return [parts[i % jobs][i // jobs] for i in range(len(all_cases))]
 
 
 def share(results, apart):
-    """'1720 of 1778 (96.7%)': what passed of the tests that are not outside."""
+    """'1720 of 1778 (96.7%)': the passed ones among the tests that are not outside."""
     inside = [outcome for _, name, outcome, _ in results if name not in apart]
     passed = inside.count("passed")
     return f"{passed} of {len(inside)} ({100 * passed / max(len(inside), 1):.1f}%)"
@@ -219,13 +219,13 @@ def count(results):
 
 
 def shorten(reason):
-    """What is the matter, without where on this machine the file lies."""
+    """The error message, without the file's path on this machine."""
     reason = reason.split(".onnx: ", 1)[-1].split(".pb: ", 1)[-1]
     return reason.replace("|", "\\|")[:200]
 
 
 def kind(reason):
-    """What a test that is unsupported asks for."""
+    """The feature that an unsupported test requires."""
     if "training_mode" in reason:
         return "their expected output is what one program's random numbers left"
     if "no tensor" in reason:
@@ -236,7 +236,7 @@ def kind(reason):
 
 
 def kept_columns(path, calculators):
-    """Of a page that is there: {calculator: (its line, {operator: cell})} of those that are not measured now."""
+    """From an existing page: {calculator: (its line, {operator: cell})} for those that are not measured now."""
     try:
         with open(path, encoding="utf-8") as page:
             lines = page.read().splitlines()

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Compare exported networks, run by onnxruntime, with what SDLF computes.
+"""Compare exported networks, run by onnxruntime, with SDLF's own results.
 
     scripts/onnx-export-check.py --peer build/tests/onnx/onnx_export_peer [--opset 17 --opset 22]
 
-The peer exports the built-in networks and networks that have every layer between them (tests/onnx/export_cases.c), and writes down
-inputs and outputs. Each model goes through onnx.checker with full shape inference, then through onnxruntime, for a batch of 1 and
-of 3 where the file leaves the batch open. An element may differ by 1e-5 + 1e-5 |expected|, other types not at all. Without
---opset, each network is written in the lowest opset that will do, then all in 22. Without the packages onnx, onnxruntime and numpy the script
-says so and exits with 77; with 1 if something differs.
+The peer exports the built-in networks, and networks that together contain every layer (tests/onnx/export_cases.c), and writes inputs and
+outputs. Each model is checked by onnx.checker with full shape inference, then run by onnxruntime, for a batch of 1 and of 3 if the file
+leaves the batch open. An element may differ by 1e-5 + 1e-5 |expected|, other types not at all. Without --opset, each network is written in
+the lowest opset that suffices, then all in 22. Without the packages onnx, onnxruntime and numpy the script says so and exits with 77; with
+1 if something differs.
 """
 import argparse
 import glob
@@ -27,7 +27,7 @@ except ImportError as error:
 
 
 def differences(folder, case, newest):
-    """What is wrong with one exported network, as lines; None where this onnxruntime is too old for it."""
+    """The errors of one exported network, as lines; None if this onnxruntime is too old for it."""
     path = os.path.join(folder, case + ".onnx")
     model = onnx.load(path)
     onnx.checker.check_model(model, full_check=True)

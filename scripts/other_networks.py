@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Small networks of other kinds than torchvision's, in PyTorch with random weights, as ONNX files for scripts that compare programs.
+"""Small networks of kinds that torchvision lacks, in PyTorch with random weights, as ONNX files for scripts that compare programs.
 
 attention (256 tokens of 256, 8 heads), bert (4 blocks, 64 tokens of 256), gpt (4 blocks, 128 tokens of 384, 5,000 words), mixer (6 blocks,
 224x224), lstm (2 layers of 256, 100 steps), pointnet (2,048 points), wavenet (8 gated dilated layers of 64, 8,000 samples), dcgan (generator,
@@ -209,8 +209,8 @@ NAMES = ["attention", "bert", "gpt", "mixer", "lstm", "pointnet", "wavenet", "dc
 
 
 def export(name, path):
-    """The network in inference as ONNX, its shapes fixed. Seed 1."""
+    """The network in eval mode as ONNX, with fixed shapes. Seed 1."""
     torch = comparing.need("torch")
     network, example = make(name)
     network.eval()
-    torch.onnx.export(network, example, path, opset_version=17, dynamo=False)  # with gradients: without, attention is one operator of PyTorch's own
+    torch.onnx.export(network, example, path, opset_version=17, dynamo=False)  # with gradients: else attention is one operator of PyTorch's own

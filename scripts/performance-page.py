@@ -4,11 +4,11 @@
 
     scripts/performance-page.py [--measured FILE] [--page FILE] [--readme FILE] [--check]
 
-The file has "sections", each with title, date, machine, unit, the commands that make its figures, and rows: a job, what SDLF takes
-("ours"), what the best other program takes ("peer") and which that is ("with"), and the floor where it is known. Figures are strings, as
-they were printed. A row with "readme" is in README's table too, under that name. The comparing scripts write the file, with --record. Nothing
-is measured here. --check writes nothing, and ends with
-status 1 where a page is not what the file says.
+The file has "sections", each with title, date, machine, unit, the commands that produce its figures, and rows: a job,
+SDLF's figure ("ours"), that of the best other program ("peer") and its name ("with"), and the floor if known. Figures
+are strings, as printed. A row with "readme" is also in README's table, under that name. The comparing scripts write the
+file, with --record. Nothing is measured here. --check writes nothing, and ends with status 1 if a page differs from the
+file.
 """
 import argparse
 import datetime

@@ -4,8 +4,8 @@
 
     scripts/pytorch_training.py DEVICE MODE SAMPLES BATCH ...
 
-compiles what the way `compile` compiles, for these batches, and trains nothing: where TORCHINDUCTOR_CACHE_DIR names a folder, the next
-process finds the code there.
+compiles the code of mode `compile` for these batches, without training: if TORCHINDUCTOR_CACHE_DIR names a folder, the next process
+finds the code there.
 """
 import os
 import subprocess
@@ -17,7 +17,7 @@ SHAPES = {"0.weight": (32, 1, 5, 5), "0.bias": (32,), "4.weight": (1024, 6272), 
 
 
 class Training:
-    """simple_cnn in PyTorch, trained in one of its ways."""
+    """simple_cnn in PyTorch, trained in one of its modes."""
 
     def __init__(self, torch, device, way, mode, data, weights):
         self.torch, self.device, self.way, self.mode = torch, device, way, mode
@@ -52,12 +52,12 @@ class Training:
         loss = self.forward(rows)
         loss.backward()
         self.optimizer.step()
-        self.optimizer.zero_grad()  # they go, so that the next backward pass need not add to them
+        self.optimizer.zero_grad()  # cleared, so that the next backward pass need not accumulate
         self.loss += loss.detach() * batch
         self.cursor += batch
 
     def capture(self, batch):
-        """Make a CUDA graph of a step, and undo what the steps before it did."""
+        """Capture a CUDA graph of a step, and undo the steps before it."""
         torch = self.torch
         before = [parameter.detach().clone() for parameter in self.net.parameters()]
         stream = torch.cuda.Stream()
@@ -78,7 +78,7 @@ class Training:
         self.replay[batch] = graph
 
     def prepare(self, batches):
-        """All that is set up once, outside of the time."""
+        """One-time setup, excluded from the time."""
         if self.way.startswith("graph"):
             for batch in batches:
                 self.capture(batch)
@@ -119,10 +119,10 @@ def turn(torch, device, way, mode, batches, data, weights, orders):
 # ---- compiling ahead ----
 
 def compile_ahead(device, samples, cases, folder):
-    """Compile for all (mode, batch sizes), a process each side by side; the code is kept in the folder (or in that
+    """Compile for all (mode, batch sizes), each in a parallel process; the code is kept in the folder (or in that
     of TORCHINDUCTOR_CACHE_DIR), for this process too."""
     os.environ.setdefault("TORCHINDUCTOR_CACHE_DIR", folder)
-    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # or each has a pool of workers, which load torch anew
+    os.environ.setdefault("TORCHINDUCTOR_COMPILE_THREADS", "1")  # otherwise each has a pool of workers, which all load torch
     commands = [[sys.executable, __file__, device, mode, str(samples), *map(str, batches)] for mode, batches in cases]
     started = time.perf_counter()
     running = [subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True) for command in commands]

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Compare networks that 'sdlf quantize' has written, run by onnxruntime, with what SDLF computes of the same files.
+"""Compare networks written by 'sdlf quantize', run by onnxruntime, with SDLF's results for the same files.
 
     scripts/quantize-check.py --sdlf build/sdlf
 
-A network is trained for a moment, then quantised in every way. Each file goes through onnx.checker with full shape inference, and through
-onnxruntime. With weights only, outputs may differ by 1e-5 of their range; with activations, by as much as a step of a byte changes them: 0.02,
-and with uint8 onnxruntime's optimised graph must hold no convolution or product in floats. With int8 (--signed) onnxruntime computes some
-convolutions in floats, rounds sums that lie in the middle of two bytes apart, and carries it on: 0.1. Without the packages onnx, onnxruntime
-and numpy the script says so and exits with 77; with 1 if something differs.
+A network is trained briefly, then quantised in every mode. Each file is checked by onnx.checker with full shape inference, and run by
+onnxruntime. With weights only, outputs may differ by 1e-5 of their range; with activations, by the effect of one quantisation step: 0.02, and
+with uint8 onnxruntime's optimised graph must contain no floating-point convolution or matrix product. With int8 (--signed) onnxruntime
+computes some convolutions in floats, so ties between two integers round differently, and the differences propagate: 0.1. Without the packages
+onnx, onnxruntime and numpy the script says so and exits with 77; with 1 if something differs.
 """
 import argparse
 import os
@@ -39,7 +39,7 @@ def session_of(path, optimised):
 
 
 def check(sdlf, weights, words, folder, x):
-    """(largest difference as a part of the range, operators in floats)."""
+    """(largest difference relative to the range, floating-point operators)."""
     path, output, optimised = (os.path.join(folder, name) for name in ("q.onnx", "y.npy", "optimised.onnx"))
     subprocess.run([sdlf, "quantize", weights, "-o", path] + words, check=True, stdout=subprocess.DEVNULL)
     onnx.checker.check_model(path, full_check=True)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A network of SDLF as a PyTorch module: made of the description and the weights in a safetensors file of `sdlf train`."""
+"""Converts an SDLF network to a PyTorch module, from the description and weights in a safetensors file of `sdlf train`."""
 import json
 import struct
 import sys
@@ -25,7 +25,7 @@ def pair(value):
 
 
 def known(layer, *options):
-    """Ends the script at an option that is not understood: another network would be timed."""
+    """Ends the script at an unknown option: otherwise a different network would be timed."""
     for option in layer:
         if option not in ("type", "name", "inputs", "initializer", "initializer_scale", "frozen", *options):
             sys.exit(f"layer '{layer['name']}' ({layer['type']}): '{option}' is not known here")
@@ -44,7 +44,7 @@ def max_pool(nn, layer):
 
 
 def module(torch, network, arrays):
-    """The network without its last softmax, in evaluation mode, with these weights."""
+    """The network without its final softmax, in eval mode, with these weights."""
     nn = torch.nn
     plain = {"relu": nn.ReLU, "relu6": nn.ReLU6, "silu": nn.SiLU, "gelu": nn.GELU, "sigmoid": nn.Sigmoid, "tanh": nn.Tanh,
              "flatten": nn.Flatten, "hard_swish": nn.Hardswish}

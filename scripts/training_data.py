@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the programs of scripts/compare-pytorch-training.py all train on: pictures, and sdlf's order of them."""
+"""The common training data of the programs in scripts/compare-pytorch-training.py: images, and sdlf's order of them."""
 import gzip
 import os
 import sys
@@ -8,7 +8,7 @@ SEED, STREAM_SHUFFLE = 1, 1  # sdlf's default, and SDLF_STREAM_SHUFFLE of <sdlf/
 
 
 def idx(np, folder, name):
-    """The array in an IDX file of bytes, or in that file packed by gzip."""
+    """The array in an IDX file of bytes, which may be gzipped."""
     path = os.path.join(folder, name)
     if os.path.exists(path):
         with open(path, "rb") as file:
@@ -29,13 +29,13 @@ def write_idx(path, array):
 
 
 def pictures(np, options):
-    """(M,28,28) and (M) uint8: MNIST's first, or a pattern for each of ten classes under noise."""
+    """(M,28,28) and (M) uint8: MNIST's first samples, or a noisy pattern for each of ten classes."""
     if options.data:
         names = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte")
         images, labels = (idx(np, options.data, name)[: options.samples] for name in names)
         if len(images) < options.samples:
             sys.exit(f"{options.data} has {len(images)} samples; --samples asks for {options.samples}")
-        return images.copy(), labels.copy()  # PyTorch wants arrays that may be written
+        return images.copy(), labels.copy()  # PyTorch requires writable arrays
     rng = np.random.default_rng(1)
     labels = rng.integers(0, 10, options.samples).astype(np.uint8)
     labels[: min(10, options.samples)] = np.arange(min(10, options.samples))

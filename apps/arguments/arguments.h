@@ -44,7 +44,7 @@ typedef struct argument {
     const char *name; /* "batch" for --batch; NULL ends a table */
     argument_type type;
     size_t offset;        /* of the member in the settings */
-    const char *value;    /* what help calls the value: "N"; of an output "FILE.png", which then has no other ending */
+    const char *value;    /* the value's name in help: "N"; for an output "FILE.png", which fixes the extension */
     const char *fallback; /* the default, as text; NULL: the member stays zero */
     const char *help;
     double minimum, maximum;
@@ -76,14 +76,14 @@ typedef struct argument_part {
 typedef struct command_usage {
     const char *command;  /* "train" */
     const char *synopsis; /* "[options] IMAGE..." */
-    const char *text;     /* what it does */
+    const char *text;     /* its description */
     const argument_part *parts;
     int operands_minimum, operands_maximum;
     const char *operand_name; /* "an image" */
     argument_standard operands_standard;
     void (*epilogue)(void); /* prints more help; may be NULL */
     const char *examples;   /* lines */
-    const char *unknown;    /* what is said of an option that is not there; NULL: nothing more */
+    const char *unknown;    /* added to the error about an unknown option; NULL: nothing */
 } command_usage;
 
 /* The parsed command line, except for the values stored in the settings. */

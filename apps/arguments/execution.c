@@ -16,7 +16,7 @@
 const argument execution_arguments[] = {
     {.name = "Calculators", .type = ARGUMENT_HEADING},
     {"calculator", ARGUMENT_NAME, offsetof(execution, calculator), "NAME", .names = machine_calculator_name,
-     .fallback = "cpu", .help = "what computes"},
+     .fallback = "cpu", .help = "backend to use"},
     {"forward", ARGUMENT_NAME, offsetof(execution, forward), "NAME", .names = machine_calculator_name,
      .help = "another one for the forward pass"},
     {"backward", ARGUMENT_NAME, offsetof(execution, backward), "NAME", .names = machine_calculator_name,

@@ -18,7 +18,7 @@ typedef struct execution {
     /* filled by execution_complete: */
     sdlf_trainer_placement placement[ARGUMENT_LIST_MAX];
     sdlf_placement plan_placement[ARGUMENT_LIST_MAX];
-    char *text[ARGUMENT_LIST_MAX]; /* what the names in placement point into */
+    char *text[ARGUMENT_LIST_MAX]; /* storage of the names in placement */
     sdlf_choices *choices;         /* of plan_file; NULL without */
 } execution;
 

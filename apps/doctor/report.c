@@ -117,7 +117,7 @@ static void print_memory(const doctor *d, const terminal *out)
         if (d->calculator[i].planned) first = &d->calculator[i];
     if (first == NULL) return;
     int64_t parameters = parameter_bytes(d->report->model);
-    fprintf(out->file, "\n%s a run in %s; memory, beside %s of parameters",
+    fprintf(out->file, "\n%s a run in %s; memory, besides %s of parameters",
             number_scaled((double)first->cost.flops, "FLOP").text, sdlf_dtype_name(d->dtype),
             number_bytes(parameters).text);
     const char *between = ": ";

@@ -34,7 +34,7 @@ static const argument what_arguments[] = {
      .help = "seed of features and weights"},
     {.name = "How", .type = ARGUMENT_HEADING},
     {"calculator", ARGUMENT_NAME, offsetof(gcn_infer_settings, calculator), "NAME", .names = machine_calculator_name,
-     .fallback = "cpu", .help = "what computes"},
+     .fallback = "cpu", .help = "backend to use"},
     {"threads", ARGUMENT_INT, offsetof(gcn_infer_settings, choice.threads), "N", .minimum = 1, .maximum = 1024,
      .help = "threads of the cpu calculator (default: all)"},
     {"dense-algorithm", ARGUMENT_TEXT, offsetof(gcn_infer_settings, dense_algorithm), "NAME",

@@ -42,7 +42,7 @@ static const argument what_arguments[] = {
     {"out", ARGUMENT_TEXT, offsetof(gcn_train_settings, out), "FILE", .help = "keep the last training's weights here"},
     {.name = "How", .type = ARGUMENT_HEADING},
     {"calculator", ARGUMENT_NAME, offsetof(gcn_train_settings, calculator), "NAME", .names = machine_calculator_name,
-     .fallback = "cpu", .help = "what computes"},
+     .fallback = "cpu", .help = "backend to use"},
     {"threads", ARGUMENT_INT, offsetof(gcn_train_settings, choice.threads), "N", .minimum = 1, .maximum = 1024,
      .help = "threads of the cpu calculator (default: all)"},
     {"no-fusion", ARGUMENT_FLAG, offsetof(gcn_train_settings, no_fusion), .help = "run each operation by itself"},

@@ -196,7 +196,7 @@ static sdlf_status compare_statistics(comparing *c)
     return status;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole run ---- */
 
 static sdlf_status run_both(comparing *c, bool backward)
 {

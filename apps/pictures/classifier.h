@@ -29,7 +29,7 @@ typedef struct classifier {
     preprocess_settings *preprocess; /* borrowed; completed by the model's */
     preprocess_frame frame;          /* of a sample */
     int class_count;
-    sdlf_loss loss; /* what it was trained with */
+    sdlf_loss loss; /* that it was trained with */
     float *pixels;  /* of the last image, before normalisation: (C,H,W), 0 to 255 */
     float *sample, *score;
     int64_t sample_count; /* elements of a sample */

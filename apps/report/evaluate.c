@@ -46,7 +46,7 @@ static sdlf_status check_shapes(evaluation_run *c, report_evaluation *j, sdlf_mo
     if (status != SDLF_OK) return status;
     c->values = sdlf_shape_count(sdlf_shape_without(data->samples.shape, 0));
     if (sdlf_tensor_count(&input.tensor) != c->batch * c->values)
-        return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s' takes samples of %s, and the data has %s",
+        return sdlf_fail(SDLF_ERROR_SHAPE, "network '%s' takes samples of %s, but the data have %s",
                          sdlf_model_name(model), sdlf_shape_print(input.tensor.shape).text,
                          sdlf_shape_print(data->samples.shape).text);
     int64_t classes = sdlf_tensor_count(&output.tensor) / c->batch;

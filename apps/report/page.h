@@ -51,7 +51,7 @@ void page_print_options(FILE *file, const page *page);
 void page_print_classes(FILE *file, const page *page); /* confusion, classes, mistakes */
 void page_print_targets(FILE *file, const page *page); /* of float targets, in their place */
 void page_print_picture(FILE *file, const page *page); /* probabilities, Grad-CAM, outputs of layers */
-void page_print_memory(FILE *file, const page *page);  /* what is live at each step */
+void page_print_memory(FILE *file, const page *page);  /* live bytes at each step */
 void page_print_network(FILE *file, const page *page); /* graph, layers with their times, first filters */
 
 /* Print a table cell: text, or one of a numeric column. */

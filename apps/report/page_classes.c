@@ -35,9 +35,8 @@ static void print_heat(FILE *file, const json_t *test)
     size_t classes = json_array_size(confusion);
     if (classes == 0 || classes > HEAT_MOST) return;
     fputs("<div class=\"wide\" tabindex=\"0\" role=\"region\" aria-label=\"Confusion matrix\"><table "
-          "class=\"heat\"><caption>Rows: what a sample is; "
-          "columns: what it was taken for. The darker, the larger the part of the row.</caption><thead><tr><th "
-          "scope=\"col\">true</th>",
+          "class=\"heat\"><caption>Rows: the true class; columns: the predicted one. The darker, the larger the share "
+          "of the row.</caption><thead><tr><th scope=\"col\">true</th>",
           file);
     for (size_t k = 0; k < classes; k++) fprintf(file, "<th scope=\"col\">%zu</th>", k);
     fputs("</tr></thead><tbody>\n", file);
@@ -99,8 +98,8 @@ static void print_mistakes(FILE *file, const page *p)
     float *values = memory_allocate((size_t)sdlf_shape_count(sample) * sizeof *values);
     unsigned char *pixels = memory_allocate((size_t)sdlf_shape_count(sample));
     fprintf(file,
-            "<h2 id=\"mistakes\">Worst mistakes</h2>\n<p>Of %s mistakes, those of which the network was "
-            "surest.</p>\n<div class=\"shots\">\n",
+            "<h2 id=\"mistakes\">Worst mistakes</h2>\n<p>Of %s mistakes, those with the highest "
+            "confidence.</p>\n<div class=\"shots\">\n",
             number_count(j->evaluation.samples - j->evaluation.correct).text);
     for (int i = 0; i < j->worst_count; i++) {
         const mistake *m = &j->worst[i];

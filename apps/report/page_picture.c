@@ -68,7 +68,7 @@ static void print_map(FILE *file, const page *p, const picture_cam *cam)
             ? memory_print("Grad-CAM for class %s: strongest at %s of the height and %s of the width", name,
                            number_percent(((double)(at / c->cam_columns) + 0.5) / (double)c->cam_rows, 0).text,
                            number_percent(((double)(at % c->cam_columns) + 0.5) / (double)c->cam_columns, 0).text)
-            : memory_print("Grad-CAM for class %s: nothing speaks for it", name);
+            : memory_print("Grad-CAM for class %s: no evidence", name);
     unsigned char *pixels = draw_map(c, cam->map, cam->map[at]);
     fputs("<figure>", file);
     page_picture(file, pixels, sdlf_shape(3, zoom_of(c) * c->shape.dim[1], zoom_of(c) * c->shape.dim[2]), 1, 0, alt);
@@ -83,7 +83,7 @@ static void print_map(FILE *file, const page *p, const picture_cam *cam)
 static void print_classes(FILE *file, const page *p)
 {
     const single_picture *c = p->single_picture;
-    fputs("<table><caption>What it is taken for</caption><thead><tr><th>class</th><th "
+    fputs("<table><caption>Predicted classes</caption><thead><tr><th>class</th><th "
           "class=\"n\">probability</th></tr></thead><tbody>\n",
           file);
     for (int i = 0; i < c->order_count; i++) {
@@ -123,7 +123,7 @@ void page_print_picture(FILE *file, const page *p)
     }
     fputs(".", file);
     if (c->cam_layer) {
-        fputs(" Grad-CAM shows in red what speaks for a class, by the output of <code>", file);
+        fputs(" Grad-CAM shows in red the evidence for a class, by the output of <code>", file);
         xml_text(file, c->cam_layer);
         fprintf(file, "</code>, %lldx%lld.", (long long)c->cam_rows, (long long)c->cam_columns);
     }

@@ -62,7 +62,7 @@ static const argument report_arguments[] = {
      .help = "samples of the pass whose layers are timed, and of the steps whose memory is shown"},
     {"no-time", ARGUMENT_FLAG, offsetof(settings, no_time), .help = "time no layer"},
     {"calculator", ARGUMENT_NAME, offsetof(settings, calculator), "NAME", .names = machine_calculator_name,
-     .fallback = "cpu", .help = "what computes"},
+     .fallback = "cpu", .help = "backend to use"},
     {"threads", ARGUMENT_INT, offsetof(settings, choice.threads), "N", .minimum = 1, .maximum = 1024,
      .help = "threads of the cpu calculator (default: all)"},
     {0},

@@ -72,7 +72,7 @@ typedef struct run_session {
     bool is_later_part; /* not the first, which warns for all */
     sdlf_status status;
     char *message;    /* of a part that failed */
-    char *not_finite; /* what is wrong with the scores; NULL: nothing is */
+    char *not_finite; /* the error in the scores; NULL: none */
 } run_session;
 
 /* Resolve "-", and find out which inputs are arrays. */

@@ -225,7 +225,7 @@ static sdlf_status collect(run_session *s, sdlf_plan *plan, int64_t step)
     return status;
 }
 
-/* ---- all of it ---- */
+/* ---- the whole run ---- */
 
 static sdlf_status check(run_session *s, const arguments *given)
 {

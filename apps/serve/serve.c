@@ -42,7 +42,7 @@ static const argument serve_arguments[] = {
     {"labels", ARGUMENT_TEXT, offsetof(settings, label_file), "FILE",
      .help = "names of the classes, one a line (default: those that the file carries)"},
     {"calculator", ARGUMENT_NAME, offsetof(settings, calculator), "NAME", .names = machine_calculator_name,
-     .fallback = "cpu", .help = "what computes"},
+     .fallback = "cpu", .help = "backend to use"},
     {"threads", ARGUMENT_INT, offsetof(settings, choice.threads), "N", .minimum = 1, .maximum = 1024,
      .help = "threads of the cpu calculator (default: chosen automatically)"},
     {0},

@@ -45,7 +45,7 @@ bool machine_has_devices(const char *calculator);
 /* Count its devices; 1 for a calculator without a choice. If there is none: the error of opening it. */
 sdlf_status machine_count_devices(const char *calculator, int *count);
 
-/* Names of the calculators in this build; NULL past the end. */
+/* Names of the calculators in this build, then of those that it lacks; NULL past the end. */
 const char *machine_calculator_name(int index);
 
 /* SDLF_ERROR_MEMORY if `bytes`, in addition to what this process already uses, would exhaust the machine; the message

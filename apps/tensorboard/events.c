@@ -44,7 +44,7 @@ static void put_event(event_file *file, int64_t step, int field, message *conten
     message_integer(&event, EVENT_STEP, step);
     message_put(&event, field, content);
     if (file->file && !record_write(file->file, event.bytes, event.length)) {
-        terminal_warning(file->command, "%s could not be written (%s), and is not continued", file->path,
+        terminal_warning(file->command, "%s could not be written (%s) and is not continued", file->path,
                          strerror(errno));
         fclose(file->file);
         file->file = NULL;

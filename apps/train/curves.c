@@ -23,7 +23,7 @@ struct training_curves {
     sdlf_trainer *trainer;
     const char *unsaved;
     atomic_bool saving, over;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* of the members below */
     run_log run;
     int64_t seen, every; /* steps; every `every`-th line is kept */
     sdlf_progress now;

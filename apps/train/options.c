@@ -72,7 +72,7 @@ const argument schedule_arguments[] = {
 };
 
 const argument augmentation_arguments[] = {
-    {.name = "Augmentation: random changes of each picture, drawn anew in each epoch", .type = ARGUMENT_HEADING},
+    {.name = "Augmentation: random changes of each picture, drawn again in each epoch", .type = ARGUMENT_HEADING},
     {"augment-flip", ARGUMENT_FLAG, offsetof(training, flip), .help = "mirror half of them, left to right"},
     {"augment-flip-alternate", ARGUMENT_FLAG, offsetof(training, flip_alternate),
      .help = "mirror each picture in every second epoch, instead of at random"},

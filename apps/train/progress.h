@@ -11,7 +11,7 @@
 typedef struct progress {
     terminal out;
     bool testing;     /* each epoch ends with a test */
-    const char *unit; /* what is counted: samples, tokens, pixels */
+    const char *unit; /* the counted unit: samples, tokens, pixels */
     bool sequences;   /* positions are counted, and their loss is also shown as perplexity */
     bool smoothed;    /* the training loss is of smoothed labels: it has no perplexity */
     double drawn;     /* when the last line was drawn, on the monotonic clock */

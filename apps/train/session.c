@@ -256,7 +256,7 @@ static sdlf_status create_trainer(train_session *s)
                                                   .note = note});
         if (s->new_head) {
             report_label(&s->out, "head");
-            fprintf(s->out.file, "%s  made anew for %d %s\n",
+            fprintf(s->out.file, "%s  replaced for %d %s\n",
                     sdlf_model_layer(s->model, sdlf_model_head(s->model))->name, s->train->class_count,
                     session_has_targets(s) ? "targets" : "classes");
         }

@@ -249,7 +249,7 @@ static int run(int count, char **words)
     case ARGUMENTS_OK: break;
     }
     if (count == 0) {
-        printf("%sLearning %s with %s for %" PRId64 " epochs; 'sdlf train --help' lists what can be chosen.%s\n",
+        printf("%sLearning %s with %s for %" PRId64 " epochs; 'sdlf train --help' lists the options.%s\n",
                terminal_escape(&s->out, TERMINAL_DIM), s->set.data, s->set.net, s->set.training.epochs,
                terminal_escape(&s->out, TERMINAL_PLAIN));
     }

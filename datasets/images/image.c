@@ -66,7 +66,7 @@ static sdlf_status read_idx(sdlf_image *picture, const unsigned char *bytes, siz
     int rank = tensor.shape.rank;
     int64_t count = rank > 2 ? tensor.shape.dim[0] : 1, channels = rank == 4 ? tensor.shape.dim[1] : 1;
     if (rank < 2 || rank > 4 || (channels != 1 && channels != 3)) {
-        status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: the IDX file holds %s, and pictures NxHxW were expected%s", path,
+        status = sdlf_fail(SDLF_ERROR_FORMAT, "%s: the IDX file holds %s, expected pictures NxHxW%s", path,
                            sdlf_shape_print(tensor.shape).text, rank == 1 ? " (these may be labels)" : "");
     } else if (index < 0 || index >= count) {
         status = sdlf_fail(SDLF_ERROR_ARGUMENT,

@@ -71,7 +71,7 @@ static sdlf_status read_choice(reader *r, sdlf_choices *choices, char *line, con
     *equals = '\0';
     const char *operation = trim(line), *algorithm = trim(equals + 1);
     if (*operation == '\0' || *algorithm == '\0' || strchr(algorithm, ' ') != NULL)
-        return sdlf_fail(SDLF_ERROR_FORMAT, "%s:%d: expected the name of an algorithm behind '=', found '%s'", r->path,
+        return sdlf_fail(SDLF_ERROR_FORMAT, "%s:%d: expected the name of an algorithm after '=', found '%s'", r->path,
                          r->line, text_show(algorithm).text);
     if (choices_find(choices, r->device, operation) != NULL)
         return sdlf_fail(SDLF_ERROR_FORMAT, "%s:%d: '%s' is chosen for a second time", r->path, r->line,

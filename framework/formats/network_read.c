@@ -68,7 +68,7 @@ sdlf_status sdlf_network_parse(sdlf_model **model, const char *text, size_t leng
                                .text = marked ? text + 3 : text,
                                .length = marked ? length - 3 : length};
     if (length > MAX_TEXT)
-        return sdlf_fail(SDLF_ERROR_FORMAT, "%s: the file has more than %d bytes, the most that are read", file.origin,
+        return sdlf_fail(SDLF_ERROR_FORMAT, "%s: the file has more than the %d bytes that are read", file.origin,
                          MAX_TEXT);
     json_t *root = NULL;
     sdlf_status status = parse_json(&root, &file);

@@ -53,7 +53,7 @@ static sdlf_status find_state(const sdlf_plan *plan, const sdlf_state *wanted, p
     if (before->dtype != after->dtype || state->axis < -1)
         return sdlf_fail(SDLF_ERROR_SHAPE,
                          "state %s=%s: expected an output of the input's shape, or a Concat of the input and of what "
-                         "comes behind it; found %s %s and %s %s",
+                         "comes after it; found %s %s and %s %s",
                          wanted->input, wanted->output, sdlf_dtype_name(before->dtype),
                          sdlf_shape_print(before->shape).text, sdlf_dtype_name(after->dtype),
                          sdlf_shape_print(after->shape).text);

@@ -32,8 +32,8 @@ def conv2d(
     dilation: distance between the kernel's elements (default 1)
     groups: groups of channels; as many as channels: depthwise (default 1)
     no_bias: leave the bias out
-    initializer: how the weight starts; he_uniform by default: default, zero, one, he_uniform, he_normal,
-        xavier_uniform, xavier_normal, lecun_uniform, uniform, normal, identity, whitening
+    initializer: initial weight; he_uniform by default: default, zero, one, he_uniform, he_normal, xavier_uniform,
+        xavier_normal, lecun_uniform, uniform, normal, identity, whitening
     initializer_scale: bound of uniform, deviation of normal (default 0.1)
     """
     return add_layer("conv2d", (x,), name, {
@@ -52,7 +52,7 @@ def max_pool2d(
     Shapes: (N,C,H,W) -> (N,C,P,Q)
     window: height and width of the window
     stride: steps between windows; the window by default
-    padding: a border that never wins
+    padding: a border that is never the maximum
     padding_extra: more border below and right; less if negative
     dilation: distance between the window's elements (default 1)
     ties: which of equal maxima get the gradient: share, first
@@ -99,9 +99,9 @@ def fully_connected(
     Shapes: (N,...) -> (N,U), U = units; with axis=-1 (N,...,I) -> (N,...,U)
     units: outputs of a sample
     no_bias: leave the bias out
-    initializer: how the weight starts; he_uniform by default: default, zero, one, he_uniform, he_normal,
-        xavier_uniform, xavier_normal, lecun_uniform, uniform, normal, identity, whitening
-    axis: where the inputs of an output begin; -1: with the last axis, for each token by itself (default 1)
+    initializer: initial weight; he_uniform by default: default, zero, one, he_uniform, he_normal, xavier_uniform,
+        xavier_normal, lecun_uniform, uniform, normal, identity, whitening
+    axis: first axis of an output's inputs; -1: the last axis, so each token by itself (default 1)
     initializer_scale: bound of uniform, deviation of normal (default 0.1)
     """
     return add_layer("fully_connected", (x,), name, {
@@ -120,8 +120,8 @@ def graph_conv(
     units: outputs of a node
     no_bias: leave the bias out
     no_decay: no weight decay of the weight
-    initializer: how the weight starts; xavier_uniform by default: default, zero, one, he_uniform, he_normal,
-        xavier_uniform, xavier_normal, lecun_uniform, uniform, normal, identity, whitening
+    initializer: initial weight; xavier_uniform by default: default, zero, one, he_uniform, he_normal, xavier_uniform,
+        xavier_normal, lecun_uniform, uniform, normal, identity, whitening
     """
     return add_layer("graph_conv", inputs, name, {
         "units": units, "no_bias": no_bias, "no_decay": no_decay, "initializer": initializer,
@@ -209,11 +209,11 @@ def unary(
     """A function of each element.
 
     Shapes: (...) -> (...)
-    function: what is computed of each element: silu, hard_swish, elu, selu, celu, gelu, gelu_tanh, mish, softplus,
-        softsign, hard_sigmoid, erf, sqrt, exp, log, abs, negate, reciprocal, floor, ceil, round, sin, cos, tan, asin,
-        acos, atan, sinh, cosh, asinh, acosh, atanh, sign
-    alpha: of elu, celu (1), selu (1.6732632), hard_sigmoid (0.2); 0 stands for these
-    beta: of selu (1.050701), hard_sigmoid (0.5); 0 stands for these
+    function: function of each element: silu, hard_swish, elu, selu, celu, gelu, gelu_tanh, mish, softplus, softsign,
+        hard_sigmoid, erf, sqrt, exp, log, abs, negate, reciprocal, floor, ceil, round, sin, cos, tan, asin, acos, atan,
+        sinh, cosh, asinh, acosh, atanh, sign
+    alpha: for elu, celu (1), selu (1.6732632), hard_sigmoid (0.2); 0 means these
+    beta: for selu (1.050701), hard_sigmoid (0.5); 0 means these
     """
     return add_layer("unary", (x,), name, {"function": function, "alpha": alpha, "beta": beta})
 
@@ -230,8 +230,8 @@ def reshape(x: Node, *, shape: Sequence[int] | None = None, whole: bool | None =
     """Each sample under another shape.
 
     Shapes: (N,...) -> (N,...) of as many elements
-    shape: shape of one sample; a -1 is worked out
-    whole: shape is the whole output's, batch and all
+    shape: shape of one sample; a -1 is inferred
+    whole: shape is the whole output's, including the batch
     """
     return add_layer("reshape", (x,), name, {"shape": shape, "whole": whole})
 
@@ -260,9 +260,8 @@ def binary(
     """A function of two inputs, broadcast, or of one and a number.
 
     Shapes: (...), (...) -> (...), broadcast as NumPy's
-    function: what is computed of each pair: add, subtract, multiply, divide, power, minimum, maximum, prelu, remainder,
-        modulo, bit_and, bit_or, bit_xor, shift_left, shift_right, equal, less, less_equal, greater, greater_equal, and,
-        or, xor
+    function: function of each pair: add, subtract, multiply, divide, power, minimum, maximum, prelu, remainder, modulo,
+        bit_and, bit_or, bit_xor, shift_left, shift_right, equal, less, less_equal, greater, greater_equal, and, or, xor
     scalar: with one input: the other operand
     scalar_first: with one input: scalar op x instead of x op scalar
     """
@@ -270,7 +269,7 @@ def binary(
 
 
 def select(*inputs: Node, name: str | None = None) -> Node:
-    """One of two inputs, element by element, as a condition says.
+    """One of two inputs, element by element, by a condition.
 
     Shapes: bool (...), (...), (...) -> (...), broadcast as NumPy's
     """
@@ -281,11 +280,11 @@ def reduce(
     x: Node, *, function: str | None = None, axes: Sequence[int] | None = None, keep: bool | None = None,
     name: str | None = None,
 ) -> Node:
-    """Some axes folded to one number.
+    """Some axes reduced to one element.
 
     Shapes: (...) -> (...) without the axes that are folded, or with 1 in their place
-    function: what is made of the elements: sum, mean, max, min, product, l1, l2, sum_squares, log_sum, log_sum_exp
-    axes: axes that are folded, 0 being the batch, -1 the last; left out: all
+    function: how the elements are combined: sum, mean, max, min, product, l1, l2, sum_squares, log_sum, log_sum_exp
+    axes: axes to reduce, 0 being the batch, -1 the last; left out: all
     keep: the axes stay, with 1 element each
     """
     return add_layer("reduce", (x,), name, {"function": function, "axes": axes, "keep": keep})
@@ -300,7 +299,7 @@ def arg_reduce(
     Shapes: (...) -> int64 (...) without the axis, or with 1 in its place
     axis: axis to search along; -1 is the last (default 1)
     smallest: the smallest instead of the largest
-    last: of equal elements the last instead of the first
+    last: the last of equal elements instead of the first
     keep: the axis stays, with 1 element
     """
     return add_layer("arg_reduce", (x,), name, {"axis": axis, "smallest": smallest, "last": last, "keep": keep})
@@ -337,7 +336,7 @@ def conv_transpose2d(
     Shapes: (N,C,H,W) -> (N,K,P,Q), K = filters
     filters: output channels
     kernel: height and width of the kernel
-    stride: distance between the kernel's places in the output (default 1)
+    stride: distance between the kernel's positions in the output (default 1)
     padding: rows and columns cut off around the output
     padding_extra: more cut off below and right; less if negative
     output_padding: rows and columns added below and right, fewer than the stride
@@ -387,10 +386,10 @@ def lrn(
     """Each element divided by a mean over neighbouring channels.
 
     Shapes: (N,C,H,W) -> (N,C,H,W)
-    size: channels that are looked at, half of them before
+    size: channels in the window, half of them before
     alpha: weight of the mean square (default 0.0001)
     beta: exponent (default 0.75)
-    bias: added to it (default 1)
+    bias: added to the weighted mean square (default 1)
     """
     return add_layer("lrn", (x,), name, {"size": size, "alpha": alpha, "beta": beta, "bias": bias})
 
@@ -403,7 +402,7 @@ def embedding(
 
     Shapes: tokens (N,...) -> (N,...,U), U = units
     vocabulary: number of different tokens (vocabulary size)
-    units: numbers for each token (embedding size)
+    units: elements for each token (embedding size)
     deviation: standard deviation of the initial weights (default 1)
     """
     return add_layer("embedding", (x,), name, {"vocabulary": vocabulary, "units": units, "deviation": deviation})
@@ -435,11 +434,11 @@ def multi_head_attention(
 
     Shapes: (N,T,C), a mask that broadcasts to (N,heads,T,T) -> (N,T,C)
     heads: heads, which share the channels equally
-    causal: a position looks at itself and those before it only
+    causal: a position attends only to itself and those before it
     no_bias: leave both biases out
     dropout: share of the probabilities that is dropped while training
     rotary: queries and keys are rotated by their position
-    base: of the rotary positions (default 10000)
+    base: base of the rotary positions (default 10000)
     """
     return add_layer("multi_head_attention", inputs, name, {
         "heads": heads, "causal": causal, "no_bias": no_bias, "dropout": dropout, "rotary": rotary, "base": base,
@@ -454,7 +453,7 @@ def lstm(
 
     Shapes: (N,T,I), first states (N,U), cells (N,U) -> (N,T,U), or with last (N,U), U = units
     units: size of the state, which is the output
-    last: the output is the state behind the last step only
+    last: the output is only the state after the last step
     reverse: steps go from the last position to the first
     no_bias: leave both biases out
     """
@@ -469,7 +468,7 @@ def gru(
 
     Shapes: (N,T,I), first states (N,U) -> (N,T,U), or with last (N,U), U = units
     units: size of the state, which is the output
-    last: the output is the state behind the last step only
+    last: the output is only the state after the last step
     reverse: steps go from the last position to the first
     no_bias: leave both biases out
     """
@@ -499,19 +498,19 @@ def resize(
     """Axes enlarged or shrunk.
 
     Shapes: (N,C,H,W) -> (N,C,P,Q), or of other axes
-    axes: axes that are resized, 0 being the batch, -1 the last; left out: all from 2 on
-    sizes: what becomes of each; left out: scale says
-    scale: what all of them are stretched by
+    axes: axes to resize, 0 being the batch, -1 the last; left out: all from 2 on
+    sizes: size of each; left out: from scale
+    scale: factor for all of them
     mode: how an element is interpolated: nearest, linear, cubic
-    coordinates: where it lies in the input: half_pixel, align_corners, asymmetric, pytorch_half_pixel,
+    coordinates: how positions map to the input: half_pixel, align_corners, asymmetric, pytorch_half_pixel,
         half_pixel_symmetric, crop
     rounding: which element is nearest: half_down, half_up, down, up
     cubic: parameter of Keys's kernel (default -0.75)
-    start: crop: where it begins, as a part of the axis
-    end: crop: where it ends (default 1)
+    start: crop: its start, as a fraction of the axis
+    end: crop: its end (default 1)
     extrapolates: elements outside of the input are `outside`, not its last element
-    outside: what it is then
-    antialias: shrinking looks at all elements that it leaves out
+    outside: value of those elements
+    antialias: shrinking averages over all elements that it covers
     exclude_outside: elements beyond the ends have weight 0
     """
     return add_layer("resize", (x,), name, {
@@ -530,7 +529,7 @@ def value(
     Shapes: -> shape
     shape: shape of the value, which has no batch
     dtype: element type; float is the network's own: float, int32, int64, uint8, int8, bool
-    trainable: training changes it; only floats
+    trainable: trained; only floats
     """
     return add_source("value", model, name, {"shape": shape, "dtype": dtype, "trainable": trainable})
 
@@ -545,7 +544,7 @@ def cast(x: Node, *, dtype: str | None = None, name: str | None = None) -> Node:
 
 
 def dynamic_quantize(x: Node, *, name: str | None = None) -> Node:
-    """Floats as uint8, by the range that they have.
+    """Floats quantised to uint8 by their range.
 
     Shapes: (...) -> uint8 (...); scale () and zero point () are outputs 1 and 2
     """
@@ -568,9 +567,9 @@ def slice(
     """A part along some axes.
 
     Shapes: (...) -> (...), shorter along the axes
-    axes: axes that are cut, 0 being the batch, -1 the last
+    axes: axes to slice, 0 being the batch, -1 the last
     start: first index along each
-    end: index along each that is no longer taken
+    end: first index along each that is left out
     step: step of the slice, not 0; left out: 1
     """
     return add_layer("slice", (x,), name, {"axes": axes, "start": start, "end": end, "step": step})
@@ -584,9 +583,9 @@ def pad(
 
     Shapes: (...) -> (...), longer along the axes
     before: elements before each axis, the batch first; negative: fewer
-    after: elements behind each axis
-    value: what they are, if constant
-    mode: a constant, or how x goes on: constant, edge, reflect, wrap
+    after: elements after each axis
+    value: their value, if constant
+    mode: a constant, or how x is extended: constant, edge, reflect, wrap
     """
     return add_layer("pad", (x,), name, {"before": before, "after": after, "value": value, "mode": mode})
 
@@ -597,7 +596,7 @@ def expand(
     """Broadcast to a larger shape.
 
     Shapes: (...) -> (...), broadcast with shape as NumPy's
-    shape: what to broadcast with, the batch included
+    shape: shape to broadcast to, the batch included
     samples: the shape is one sample's: the batch comes before it
     """
     return add_layer("expand", (x,), name, {"shape": shape, "samples": samples})
@@ -607,7 +606,7 @@ def tile(x: Node, *, repeats: Sequence[int] | None = None, name: str | None = No
     """Repeated along its axes.
 
     Shapes: (...) -> (...), each axis times its repeats
-    repeats: times along each axis, the batch first
+    repeats: repeats along each axis, the batch first
     """
     return add_layer("tile", (x,), name, {"repeats": repeats})
 

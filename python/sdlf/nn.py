@@ -255,7 +255,7 @@ class Binary(Layer):
 
 
 class Select(Layer):
-    """One of two inputs, element by element, as a condition says.
+    """One of two inputs, element by element, by a condition.
 
     Shapes: bool (...), (...), (...) -> (...), broadcast as NumPy's
     """
@@ -265,7 +265,7 @@ class Select(Layer):
 
 
 class Reduce(Layer):
-    """Some axes folded to one number. layers.reduce says what its options are.
+    """Some axes reduced to one element. layers.reduce says what its options are.
 
     Shapes: (...) -> (...) without the axes that are folded, or with 1 in their place
     """
@@ -487,7 +487,7 @@ class Cast(Layer):
 
 
 class DynamicQuantize(Layer):
-    """Floats as uint8, by the range that they have.
+    """Floats quantised to uint8 by their range.
 
     Shapes: (...) -> uint8 (...); scale () and zero point () are outputs 1 and 2
     """

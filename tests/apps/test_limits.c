@@ -60,7 +60,7 @@ static bool can_be_limited(void)
 static void doctor_tells(const char *model, long least)
 {
     const program *p = LIMITED("doctor", model);
-    CHECK_SAYS(p, "memory, beside 0 B of parameters: 1.88 GB on reference");
+    CHECK_SAYS(p, "memory, besides 0 B of parameters: 1.88 GB on reference");
     CHECK_SAYS(p, "1.07 GB for output c25");
     CHECK_SAYS(p, "of memory is available here (its limit of address space, ulimit -v)");
     CHECK_SAYS(p, "not on reference: 2.95 GB are needed and ");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* cifar10 and cifar100 on folders that the test writes. */
+/* cifar10 and cifar100, on folders written by the test. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static int pixel_of(int file, int record, int i)
     return (file + 7 * record + i / 1024 * 50 + i % 5) & 255;
 }
 
-/* A file of records, with `labels` label bytes of which the last counts, less `missing` bytes at the end. */
+/* Write a file of records with `labels` label bytes, of which the last counts, less `missing` bytes at the end. */
 static void write_records(const char *name, int file, int labels, int missing)
 {
     char path[1024];

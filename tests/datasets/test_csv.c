@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The csv data set: tables that the test writes. */
+/* The csv data set, on tables written by the test. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +20,7 @@ static void write_table(const char *text)
     test_write_file(test_path("a.csv"), text, strlen(text));
 }
 
-/* Two columns of numbers, 1 2, 3 4, 5 6, and labels b, a, b, whatever the form. */
+/* Two columns of numbers, 1 2, 3 4, 5 6, and labels b, a, b, in any form. */
 static void check_form(const char *text, const char *behind)
 {
     static const int32_t wanted[3] = {1, 0, 1};
@@ -199,7 +199,7 @@ static void no_allocation_is_unchecked(void)
     test_every_allocation("csv", open_and_close, NULL);
 }
 
-/* Samples only: all columns, except for the label's where there is one more than the network takes. */
+/* Samples only: all columns, except the label column if there is one column more than the network accepts. */
 static void without_labels(void)
 {
     static const struct {

@@ -28,7 +28,7 @@ static uint64_t hash(uint64_t state, const void *bytes, size_t count)
     return state;
 }
 
-/* A change of this number is a change of the data set: figures measured on it must be measured again. */
+/* A change of this hash is a change of the data set: results measured on it must be measured again. */
 static void first_images_are_these(void)
 {
     const struct {
@@ -86,7 +86,7 @@ static void defaults_are_those_of_mnist(void)
     CHECK_CLOSE(train.mean, 33.3, 1e-5);
     CHECK_CLOSE(train.scale * 78.6, 1.0, 1e-5);
 
-    /* grey levels are close to those that the constants stand for */
+    /* grey levels are close to those of the normalisation constants */
     double sum = 0, squares = 0, count = 60000.0 * DIGIT_PIXELS;
     for (int64_t i = 0; i < 60000; i++)
         for (int k = 0; k < DIGIT_PIXELS; k++) {
@@ -100,7 +100,7 @@ static void defaults_are_those_of_mnist(void)
     close_digits(&test);
 }
 
-/* Whatever the threads did: each image is what it is when it is drawn alone, in any order. */
+/* With any threads, each image is the same as if it were drawn alone, in any order. */
 static void an_image_depends_on_its_number_alone(void)
 {
     sdlf_dataset many, few;
@@ -137,7 +137,7 @@ static void every_ten_images_hold_each_digit_once(void)
     close_digits(&train);
 }
 
-/* As in MNIST: the ink fits 20x20, and its centre of mass lies within half a pixel of pixel 14. */
+/* As in MNIST: the ink fits 20x20, and its centre of mass is within half a pixel of pixel 14. */
 static void ink_is_boxed_and_centred(void)
 {
     sdlf_dataset train;

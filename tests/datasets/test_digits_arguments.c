@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The argument of the procedural digits: counts, seeds, what is refused, and lack of memory. */
+/* The argument of the procedural digits: counts, seeds, invalid arguments, and lack of memory. */
 #include "testing.h"
 
 #include "datasets/datasets_internal.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The folder data set, of pictures that the test writes. */
+/* The folder data set, on images written by the test. */
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -44,7 +44,7 @@ static void halves_share_no_picture_and_leave_none_out(void)
     for (int i = 0; i < 2 * COUNT; i++) CHECK_EQUAL(seen[i], 1);
 }
 
-/* FNV-1a of "a/000.png" and others, modulo 5, worked out elsewhere: the halves stay what they are in later versions. */
+/* FNV-1a of "a/000.png" and others, modulo 5, computed independently: the halves must not change in later versions. */
 static void the_halves_are_these(void)
 {
     static const int tested[] = {1,  5,  6,  10, 12, 16, 17, 26, 31, 41, 43, 45, 47, 48,
@@ -91,7 +91,7 @@ static void halves_by_name(void)
     }
 }
 
-/* The middle of a wide picture: black, white and black thirds. */
+/* The centre of a wide image with black, white and black thirds. */
 static void pictures_are_cropped_and_scaled(void)
 {
     unsigned char pixels[30 * 90];
@@ -126,7 +126,7 @@ static void note_progress(void *context, int64_t done, int64_t count)
     *calls = done;
 }
 
-/* The same samples with any number of threads, which tell how far they are. */
+/* The same samples with any number of threads, which report their progress. */
 static void threads_do_not_matter(void)
 {
     sdlf_dataset *data[3] = {NULL};
@@ -193,7 +193,7 @@ static void what_cannot_be_read_is_left_out_or_refused(void)
           status == SDLF_ERROR_UNSUPPORTED); /* the latter in builds without libraries for pictures */
 }
 
-/* Names in any encoding, folders and links that are called as pictures are, and pipes, which nobody waits for. */
+/* Names in any encoding, folders and links with names of images, and pipes, which must not block. */
 static void anything_may_lie_in_a_folder(void)
 {
     sdlf_dataset *data = NULL;

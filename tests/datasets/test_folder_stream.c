@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A folder whose pictures are read when they are needed: the samples of one that is held, with any cache and any number of threads. */
+/* A folder whose images are read on demand: the same samples as one in memory, with any cache and any number of threads. */
 #include <unistd.h>
 
 #include "datasets/same_batches.h"
@@ -33,7 +33,7 @@ static void streamed_is_held(void)
     sdlf_dataset_free(held);
 }
 
-/* Files that vanish, or are no pictures any more, when their turn comes. */
+/* Files that have vanished, or are no longer images, when they are read again. */
 static void files_that_change(void)
 {
     two_classes(COUNT, 4, 5);

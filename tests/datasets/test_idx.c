@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The IDX reader: what it reads, and what it refuses and how it says so. */
+/* The IDX reader: valid files, and invalid ones with their error messages. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -33,7 +33,7 @@ static void check_reads(idx_bytes file, sdlf_shape shape)
     sdlf_tensor_release(&tensor, NULL);
 }
 
-/* Refused from memory and from a file, with this in the message, and no tensor left behind. */
+/* Check that the bytes are rejected from memory and from a file, with this message, and that no tensor is returned. */
 static void check_refuses(const unsigned char *bytes, size_t size, const char *text)
 {
     sdlf_tensor tensor;
@@ -176,13 +176,13 @@ static void notices_damage(void)
 
 static void is_not_taken_in_by_gzip_bombs(void)
 {
-    /* a header that promises 4 GB in a file of under 100 bytes: refused before memory is taken */
+    /* a header that claims 4 GB in a file of under 100 bytes: rejected before memory is allocated */
     static const unsigned char promise[16] = {0, 0, 8, 3, 0, 0, 0x10, 0, 0, 0, 0x10, 0, 0, 0, 1, 0};
     idx_bytes gzip = idx_gzip(promise, sizeof promise);
     check_refuses(gzip.data, gzip.size, "byte 4: dimensions 4096x4096x256: expected at most ");
     free(gzip.data);
 
-    /* content far beyond what its header promises: reading stops at the promise */
+    /* content far beyond the size in its header: reading stops at that size */
     size_t size = (size_t)64 << 20;
     unsigned char *zeros = calloc(1, size);
     if (!CHECK(zeros != NULL)) return;
@@ -227,7 +227,7 @@ static void survives_failing_allocations(void)
     free(gzip.data);
 }
 
-/* 500 kB of gzip may hold 500 MB, and the header says that these do: more than reading so small a file may take. */
+/* 500 kB of gzip may expand to 500 MB, as this header claims: more than the budget of so small a file. */
 static void what_gzip_may_become_is_bounded(void)
 {
     enum { STORED = 500000 };

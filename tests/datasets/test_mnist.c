@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The mnist data set on folders that the test writes, and on the real files where SDLF_DATA has them. */
+/* The mnist data set, on folders written by the test, and on the real files if SDLF_DATA has them. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,7 +102,7 @@ static void reads_every_spelling(void)
     check_opens(write_set("emnist-letters-", "test", "-", ".gz"), "/emnist-letters");
 }
 
-/* The classes that these labels make, of the training set and of a test set of `test_labels`. */
+/* Check the classes derived from these labels, for the training set and for a test set of `test_labels`. */
 static void check_classes(const unsigned char *labels, int64_t count, const unsigned char *test_labels,
                           int64_t test_count, int expected)
 {

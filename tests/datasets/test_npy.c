@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The npy data set: two arrays that the test writes. */
+/* The npy data set, on two arrays written by the test. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 
 enum { IMAGES = 4 };
 
-/* A file of version 1.0 with this type and shape ("(4,)"), and so many bytes, each its own number. */
+/* Write a file of version 1.0 with this type and shape ("(4,)"), and bytes whose values are their indices. */
 static void write_array(const char *name, const char *type, const char *shape, const void *data, size_t size)
 {
     char header[128], text[119];
@@ -68,7 +68,7 @@ static void images_of_every_layout(void)
     check_images("(4, 3, 5, 2)", 120, sdlf_shape(IMAGES, 2, 3, 5), 2); /* both could be meant */
 }
 
-/* Samples of any rank, where the network's input says so; one mean for sequences. */
+/* Samples of any rank, as the network's input specifies; one mean for sequences. */
 static void samples_as_the_network_takes_them(void)
 {
     static const struct {
@@ -128,7 +128,7 @@ static void labels_of_every_type(void)
     }
 }
 
-/* Other numbers than bytes become float32, and rows of them are samples too. */
+/* Numbers other than bytes become float32, and rows of them are samples too. */
 static void numbers_of_every_type(void)
 {
     const float floats[8] = {0, 1, 2, 3, 4, 5, 6, -7};
@@ -229,7 +229,7 @@ static void targets(void)
     CHECK_FAILS(open_targets(&data), SDLF_ERROR_FORMAT, "expected float targets (4) or (4,K)");
     write_array("labels.npy", "<f8", "(4,)", numbers, 4 * sizeof *numbers);
     CHECK_FAILS(open_it(&data, false), SDLF_ERROR_FORMAT, "float targets need a loss: --loss mse");
-    for (int behind = 0; behind < 2; behind++) { /* whole numbers are classes, unless targets are asked for */
+    for (int behind = 0; behind < 2; behind++) { /* integers are classes, unless targets are requested */
         write_array("labels.npy", "<f8", behind ? "(4, 1)" : "(4,)", numbers + 2, 4 * sizeof *numbers);
         if (!CHECK_OK(open_it(&data, false))) continue;
         CHECK(data->labels.dtype == SDLF_INT32 && data->class_count == 6);
@@ -277,7 +277,7 @@ static void a_part_is_held_out(void)
                 SDLF_ERROR_FORMAT, "too few samples, 1, to hold some out");
 }
 
-/* Samples only: an array of them, or one that is one as the network takes it. */
+/* Samples only: an array of samples, or an array that is a single sample of the network's shape. */
 static void without_labels(void)
 {
     static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The npz data set, and the ZIP archives that it lies in, which the test writes: sound ones, and those that lie. */
+/* The npz data set, on ZIP archives written by the test: valid ones, and ones with false headers. */
 #include <math.h>
 #include <stdio.h>
 
@@ -130,7 +130,7 @@ static void refused(const char *words)
     CHECK(data == NULL);
 }
 
-/* x as told, and labels that are sound. */
+/* Check that x of that type and shape, with valid labels, is rejected. */
 static void refused_x(const char *type, const char *shape, const void *data, size_t size, zip_lies lies,
                       const char *words)
 {
@@ -253,7 +253,7 @@ static void no_allocation_is_unchecked(void)
     test_every_allocation("npz", open_and_close, NULL);
 }
 
-/* A label for each pixel, of which 255, or -1 of integers, do not count. */
+/* A label per pixel, where 255 (in integers -1) marks ignored pixels. */
 static void labels_of_pixels(void)
 {
     static const uint8_t masks[16] = {0, 1, 2, 255, 0, 0, 0, 0, 1, 1, 1, 1, 255, 255, 3, 3};

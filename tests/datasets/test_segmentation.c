@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The segmentation data set, of pictures and masks that the test writes. */
+/* The segmentation data set, on images and masks written by the test. */
 #include "datasets/folder_pictures.h"
 #include "datasets/images/palette_png.h"
 
@@ -21,7 +21,7 @@ static void write_grey(const char *inside, int height, int width, const unsigned
     free(file.data);
 }
 
-/* Picture i is of shade i, and its mask of i mod 3, except for its first pixel, which does not count. */
+/* Image i has shade i, and its mask is i mod 3, except for the first pixel, which is ignored. */
 static void write_pairs(const char *in, int count)
 {
     char name[128];
@@ -109,7 +109,7 @@ static void halves_and_names(void)
     }
 }
 
-/* A picture of 4x8 becomes 2x2: its middle 4x4, and of the mask the nearest pixels. */
+/* An image of 4x8 becomes 2x2: from its central 4x4, with the nearest pixels of the mask. */
 static void masks_are_scaled_as_pictures(void)
 {
     unsigned char pixels[32], mask[32];
@@ -135,7 +135,7 @@ static void masks_are_scaled_as_pictures(void)
     }
 }
 
-/* Masks with a palette: the colours' numbers are the classes. */
+/* Masks with a palette: the palette indices are the classes. */
 static void palettes_are_classes(void)
 {
     sdlf_dataset *data = NULL;

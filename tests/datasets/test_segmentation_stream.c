@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pictures and masks that are read when they are needed: the samples and labels of a set that is held, with any cache and any number of threads. */
+/* Images and masks that are read on demand: the same samples and labels as in memory, with any cache and any number of threads. */
 #include <unistd.h>
 
 #include "datasets/same_batches.h"
@@ -20,7 +20,7 @@ static void write_grey(const char *inside, int height, int width, const unsigned
     free(file.data);
 }
 
-/* Pictures of all sizes, whose pixels and masks differ; some pixels do not count. */
+/* Images of all sizes, with different pixels and masks; some pixels are ignored. */
 static void write_pairs(void)
 {
     begin();
@@ -73,7 +73,7 @@ static void streamed_is_held(void)
     sdlf_dataset_free(held);
 }
 
-/* Masks that vanish, are no pictures any more, have colours, other classes or another size when their turn comes; and pictures of another size. */
+/* Masks that have vanished, are no longer images, or have colours, other classes or another size when reread; and images of another size. */
 static void files_that_change(void)
 {
     static const char *const says[] = {"masks/", "masks/", "expected one of 4 classes, or 255, found 9",

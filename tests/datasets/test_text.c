@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The text data set: characters, samples, what is refused; and that a network learns from one. */
+/* The text data set: characters, samples, invalid files; and that a network learns from one. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -135,7 +135,7 @@ static void a_decoder_learns(void)
     losses seen = {.first = 0};
     sdlf_model *net = small_decoder(LENGTH, train->class_count);
     sdlf_trainer_options options = {.batch = 8,
-                                    .epochs = 6,
+                                    .epochs = 8,
                                     .optimizer = sdlf_adamw(.weight_decay = 0.01),
                                     .schedule = {.kind = SDLF_SCHEDULE_ONE_CYCLE, .peak = 0.01f},
                                     .forward = "cpu",

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: MIT */
-/* A library to be preloaded, under which a call that asks the system for something fails, whoever makes it: the
- * program, the library or one beneath it. scripts/faults.sh drives it. The environment says what it does:
+/* A preloaded library that makes a chosen call for a system resource fail, whether the program, SDLF or a library
+ * beneath it makes the call. scripts/faults.sh drives it. The environment configures it:
  *
  *     SDLF_FAULT="memory 17"    the 17th allocation fails (malloc, calloc, realloc, aligned_alloc, memalign,
  *                               posix_memalign, mmap)
  *     SDLF_FAULT="memory 17+"   that one and all that follow
- *     SDLF_FAULT="threads 1+"   no thread can be made
+ *     SDLF_FAULT="threads 1+"   no thread can be created
  *     SDLF_FAULT="EIO 17"       the 17th call on a file fails with that: EIO, ENOSPC or EINTR (open, read, pread,
  *                               write, pwrite, fsync, fdatasync, ftruncate, rename, renameat2; and close, which
- *                               closes all the same); "EIO 17+": so do all that follow. With EIO and ENOSPC streams
- *                               fail, too (fopen, fflush, fclose, fread, fgets, getline)
- *     SDLF_FAULT="short 17"     that one reads or writes half of what it was asked for
- *     SDLF_FAULT="device 17"    the 17th call that makes something of CUDA's (memory, stream, event, graph) finds no
+ *                               closes nevertheless); "EIO 17+": so do all that follow. With EIO and ENOSPC, streams
+ *                               also fail (fopen, fflush, fclose, fread, fgets, getline)
+ *     SDLF_FAULT="short 17"     that call reads or writes half of the requested bytes
+ *     SDLF_FAULT="device 17"    the 17th call that creates a CUDA object (memory, stream, event, graph) finds no
  *                               memory; "device 17+": nor do all that follow
- *     SDLF_FAULT="lost 17"      from the 17th call of CUDA's runtime on the device answers with an error
- *     SDLF_FAULT_COUNTS=FILE    at its end, the program writes "ALLOCATIONS THREADS FILES CUDA_MADE CUDA_CALLS" there
+ *     SDLF_FAULT="lost 17"      from the 17th CUDA runtime call on, the device returns an error
+ *     SDLF_FAULT_COUNTS=FILE    at exit, the program writes "ALLOCATIONS THREADS FILES CUDA_MADE CUDA_CALLS" there
  *
- * Counted is what comes after the constructors of all libraries and of the program: CUDA's runtime registers every
- * kernel there, and has no answer to a lack of memory. Linux with the GNU C library only. */
+ * Counting starts after the constructors of all libraries and of the program, because CUDA's runtime registers every
+ * kernel there, and cannot handle a lack of memory. Linux with the GNU C library only. */
 #undef _FORTIFY_SOURCE /* under which the headers define some of these functions themselves */
 #include "shim.h"
 
@@ -33,7 +33,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* The C library's own names of what is replaced here. */
+/* The C library's own names of the functions replaced here. */
 void *__libc_malloc(size_t size);
 void *__libc_calloc(size_t count, size_t size);
 void *__libc_realloc(void *memory, size_t size);
@@ -177,7 +177,7 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
 
 /* ---- files: their calls go to the system by number, as those here stand for the C library's ---- */
 
-/* Does this call fail, with errno? */
+/* True if this call must fail; sets errno. */
 static bool file_fails(void)
 {
     if (!fails(&files) || file_error == 0) return false;
@@ -197,7 +197,7 @@ bool stream_fails(void)
     return true;
 }
 
-/* The bytes that one is to move: half of them, where it is to be short; -1: it fails. */
+/* The bytes that a call may transfer: half of them if it must be short; -1: it fails. */
 static ssize_t bytes_to_move(size_t count)
 {
     if (!fails(&files)) return (ssize_t)count;
@@ -302,7 +302,7 @@ int renameat2(int from_folder, const char *from, int to_folder, const char *to, 
     return file_fails() ? -1 : (int)syscall(SYS_renameat2, from_folder, from, to_folder, to, flags);
 }
 
-/* It is closed also where that fails, as Linux does. */
+/* The file is closed even if the call fails, as on Linux. */
 int close(int file)
 {
     bool wrong = file_fails();

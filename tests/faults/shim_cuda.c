@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The calls of CUDA's runtime that fail, with SDLF_FAULT="device N" and "lost N" (shim.c): those that succeed go on to the
- * runtime, or to what stands in for it. */
+/* Failing CUDA runtime calls, for SDLF_FAULT="device N" and "lost N" (shim.c). Calls that do not fail are forwarded to the
+ * runtime, or to its stand-in. */
 #include "shim.h"
 
 #include <cuda_runtime_api.h>

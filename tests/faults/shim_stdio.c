@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Streams: the C library's own calls beneath them are out of reach, so that their functions fail themselves. */
+/* Failing stream functions: the C library's internal calls cannot be intercepted, so the functions themselves fail. */
 #undef _FORTIFY_SOURCE
 #include "shim.h"
 
@@ -28,7 +28,7 @@ FILE *fopen64(const char *path, const char *mode)
     return fopen(path, mode);
 }
 
-/* What was not written stays in the stream, as where a disk is full for a while. */
+/* Unwritten data stays in the stream, as when a disk is full for a while. */
 int fflush(FILE *stream)
 {
     NEXT(int (*next)(FILE *), "fflush");

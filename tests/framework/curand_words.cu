@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The words that cuRAND's device functions draw, on the host: its header's functions are compiled for both. */
+/* The words drawn by cuRAND's device functions, on the host: its header's functions are compiled for both. */
 #define QUALIFIERS static inline __host__ __device__
 #include <curand_kernel.h>
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Training on real MNIST on a device reaches what it reaches on the CPU (docs/notebook/performance.md,
+/* Training on real MNIST on a device reaches the accuracy that it reaches on the CPU (docs/notebook/performance.md,
  * scripts/measure-mnist.sh).
  *
- * Wants SDLF_DATA and a calculator with memory of its own; a few seconds on a GPU, under a minute everywhere. The same
- * seeds draw the same samples as on the CPU, but sums are rounded otherwise, and training magnifies that: bounds are
- * those that docs/notebook/performance.md states, and for the mean of ten seeds three standard errors (0.03 points
- * each) less than what was found. */
+ * Requires SDLF_DATA and a calculator with its own memory; takes a few seconds on a GPU, under a minute everywhere. The
+ * same seeds draw the same samples as on the CPU, but sums are rounded differently, and training amplifies that. Bounds
+ * are those stated in docs/notebook/performance.md, and for the mean of ten seeds three standard errors (0.03 points
+ * each) below the measured value. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Algorithms of a calculator: what is told of each, and which one "auto" takes. */
+/* Algorithms of a calculator: their descriptions, and which one "auto" chooses. */
 #include "testing.h"
 
 #include <sdlf/calculator.h>
@@ -61,8 +61,8 @@ static void algorithms_are_described(void)
     sdlf_calculator_close(cpu);
 }
 
-/* Row-major or channels last, and by which algorithm: where filters do not fill a vector it depends on what patches
- * cost; these are alike at every level of vector instructions. */
+/* The layout and the algorithm of convolutions whose filters do not fill a vector depend on the cost of patches; these
+ * cases are the same at every level of vector instructions. */
 static void few_filters_stay_row_major(void)
 {
     static const struct {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What running an operation outside a plan checks, and its workspace: watched through a class of the test's own. */
+/* The checks of an operation that is run outside a plan, and its workspace, observed through a class of the test. */
 #include "testing.h"
 
 #include <sdlf/calculator.h>

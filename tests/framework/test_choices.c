@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Choices of algorithms: plans race what is not chosen, take what is, and files keep it. */
+/* Algorithm choices: plans benchmark what is not chosen, use what is, and files store the choices. */
 #include <sdlf/sdlf.h>
 
 #include <stdio.h>
@@ -106,7 +106,7 @@ static void names_are_obeyed(void)
     tear_down(&b);
 }
 
-/* What was asked for by name is neither raced nor noted. */
+/* An algorithm requested by name is neither benchmarked nor recorded. */
 static void a_forced_algorithm_wins(void)
 {
     bench b = set_up();
@@ -187,8 +187,8 @@ static void broken_files_say_where(void)
         {"sdlf plan file 1\n[cpu: a\n", "f:2: expected '[CALCULATOR: DEVICE]', found '[cpu: a'"},
         {"sdlf plan file 1\n\n[cpu: a]\nx y\n", "f:4: expected 'OPERATION = ALGORITHM', found 'x y'"},
         {"sdlf plan file 1\n[cpu: a]\nx = y = z\n", "f:3: expected 'OPERATION = ALGORITHM'"},
-        {"sdlf plan file 1\n[cpu: a]\nx =  # y\n", "f:3: expected the name of an algorithm behind '='"},
-        {"sdlf plan file 1\n[cpu: a]\nx = y z\n", "f:3: expected the name of an algorithm behind '=', found 'y z'"},
+        {"sdlf plan file 1\n[cpu: a]\nx =  # y\n", "f:3: expected the name of an algorithm after '='"},
+        {"sdlf plan file 1\n[cpu: a]\nx = y z\n", "f:3: expected the name of an algorithm after '=', found 'y z'"},
         {"sdlf plan file 1\n[cpu: a]\nx = y\n[cpu: b]\nx = y\n[cpu: a]\nx = z\n",
          "f:7: 'x' is chosen for a second time"},
     };

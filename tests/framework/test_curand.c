@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Philox here and in cuRAND: which of its words are which of ours. Its device functions are compiled for the host here
- * (curand_words.cu), and its library draws on the host, so no GPU is needed; the toolkit is.
+/* The correspondence between our Philox words and cuRAND's. Its device functions are compiled for the host here
+ * (curand_words.cu), and its library draws on the host, so the test needs the toolkit but no GPU.
  *
  *   sdlf_philox4x32(seed, index, stream, step) = curand4 after curand_init(seed, stream + 2^32 step, 4 index)
  *
- * The library's generator goes through 65,536 subsequences in turn, so what it fills memory with is none of our streams
- * alone. */
+ * The library's generator cycles through 65,536 subsequences, so its output does not correspond to a single one of our
+ * streams. */
 #include "testing.h"
 
 #include <sdlf/random.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Data sets by name: what is known, and what is refused. (What they hold: tests/datasets.) */
+/* Data sets by name: known and unknown ones. (Their contents: tests/datasets.) */
 #include <stdio.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ static void refuses_unknown_names(void)
     CHECK_FAILS(sdlf_dataset_open(&dataset, "mnist", (sdlf_split)2), SDLF_ERROR_ARGUMENT, "found 2");
 }
 
-/* Before anything is drawn: what cannot be opened is refused in the same words. */
+/* The check draws nothing, and reports the same errors as opening. */
 static void checks_without_opening(void)
 {
     static const char *const bad[] = {"cats",        "digits:0",      "digits:many", "digits:2000000000",
@@ -63,7 +63,7 @@ static void frees_nothing(void)
     CHECK_EQUAL(test_live_allocations(), live);
 }
 
-/* A set in the program's own memory: points as float32, in the class of the quadrants that they lie in. */
+/* A data set in the program's own memory: points as float32, with their quadrants as classes. */
 static void a_programs_own_arrays_are_learnt(void)
 {
     enum { POINTS = 256 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Element types: names, sizes, and conversion with its rounding and its ends of range. */
+/* Element types: names, sizes, and conversion with its rounding and range limits. */
 #include "testing.h"
 
 #include <sdlf/dtype.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf_evaluate: counts, losses of every kind of output, batches of any size, what is refused. */
+/* sdlf_evaluate: counts, losses of every kind of output, batches of any size, rejected arguments. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -146,7 +146,7 @@ static void the_models_normalisation_counts(void)
     sdlf_calculator_close(reference);
 }
 
-/* The network's own loss layer and its labels are left aside; the first output that is no loss is looked at. */
+/* The network's own loss layer and its labels are ignored; the first output that is not a loss is evaluated. */
 static void a_loss_layer_is_left_aside(void)
 {
     sdlf_calculator *reference = open_reference();
@@ -318,7 +318,7 @@ static void it_may_end_early(void)
     sdlf_calculator_close(reference);
 }
 
-/* The mean of what the network says of the views, worked out from views that are made here. */
+/* The mean of the network's outputs over the views, computed from views created here. */
 static void check_views(sdlf_views views)
 {
     static const struct {

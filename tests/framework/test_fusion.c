@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Fusions: a fused operation and the members that it stands for are told from each other, and calculators are asked for
- * those that they declare. (tests/kernels computes both.) */
+/* Fusions: a fused operation is derived from its members and back, and calculators are only asked for fusions that they
+ * declare. (tests/kernels computes both.) */
 #include "operation_examples.h"
 #include "testing.h"
 
@@ -52,7 +52,7 @@ static void check_parts(sdlf_operation fused)
     CHECK(joined.kind == SDLF_FUSED && joined.fused.fusion == fusion);
 }
 
-/* Also where all that may lie channels last does so, if that is an operation. */
+/* Also with every operand channels last that may be, if that is a valid operation. */
 static void check_forms(const sdlf_operation *fused)
 {
     const sdlf_operation last = sdlf_operation_channels_last(fused);
@@ -81,7 +81,7 @@ static void parts_are_the_whole(void)
     CHECK_EQUAL(examples, fusions);
 }
 
-/* What its options and operands decide together: the slope of an activation, updates without momentum or bias. */
+/* Members that depend on both options and operands: the slope of an activation, updates without momentum or bias. */
 static void updates_have_parts_of_their_own(void)
 {
     const sdlf_tensor none = {.dtype = SDLF_NONE};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The test harness itself: allocations are counted and fail on demand, files have a place. */
+/* The test harness itself: allocations are counted and fail on demand, files have a folder. */
 #include "testing.h"
 
 #include <signal.h>
@@ -24,7 +24,7 @@ static void every_allocator_is_counted(void)
     CHECK_EQUAL(test_live_allocations(), live);
 }
 
-/* What a shared library allocated and we free is not counted, neither way. */
+/* Blocks that a shared library allocates and we free are not counted at all. */
 static void blocks_of_others_do_not_confuse(void)
 {
     int64_t live = test_live_allocations();
@@ -74,7 +74,7 @@ static void files_have_a_place(void)
     CHECK(strcmp(test_path("b"), test_path("c")) != 0);
 }
 
-/* The pretended device refuses what a device would not forgive. */
+/* The mock device rejects accesses that would be errors on a real device. */
 static void guarded_memory_is_out_of_reach(void)
 {
     sdlf_calculator *guarded = NULL;

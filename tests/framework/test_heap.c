@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory of tensors, from the heap and from an allocator of the program's. */
+/* Tensor memory from the heap and from a user-defined allocator. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Starting values: exact positions in the random stream, bounds, moments. */
+/* Initializers: exact positions in the random stream, bounds, moments. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a layer's `infer` may put into its signature, and what is refused. */
+/* The signatures that a layer's `infer` may return, and those that are rejected. */
 #include "testing.h"
 
 #include <sdlf/layer.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory, descriptors and threads stay level: over cycles of a plan that is made, run and freed, of a trainer with threads of its own, of
- * plan files, and over the steps of one plan. SDLF_CYCLES=N and SDLF_STEPS=N in the environment set their numbers, which are
- * small otherwise. */
+/* Memory, descriptors and threads do not leak: over cycles of creating, running and freeing a plan, of a trainer with its own threads,
+ * of plan files, and over the steps of one plan. The environment variables SDLF_CYCLES=N and SDLF_STEPS=N set their numbers; the
+ * defaults are small. */
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The loader: what each batch holds, that it can be gone to, and that nothing is allocated. */
+/* The loader: the contents of each batch, seeking, and that nothing is allocated. */
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -176,7 +176,7 @@ static void refuses_bad_arguments(void)
     sdlf_loader_free(loader);
 }
 
-/* The thread that makes batches ahead is not in a child of fork(): that is said, and nothing waits for it. */
+/* The prefetch thread does not exist in a child of fork(): an error says so, and nothing waits for it. */
 static int use_in_child(sdlf_loader *loader)
 {
     sdlf_batch batch;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What a loader's augmentation does to a sample depends on seed, epoch and sample alone, and each part of it does
- * something. */
+/* A loader's augmentation of a sample depends only on seed, epoch and sample, and each part of it has an
+ * effect. */
 #include "framework/loader_epochs.h"
 
-/* The picture that epoch `epoch` makes of a sample, wherever it stands in its batch. */
+/* The image of a sample in epoch `epoch`, wherever it is in its batch. */
 static const float *find_picture(const sdlf_loader_options *options, int epoch, int32_t sample)
 {
     int32_t order[SAMPLES];
@@ -45,7 +45,7 @@ static void augments_repeatably(void)
     CHECK_EQUAL(other_when_shuffled, 0);
 }
 
-/* Each part of the augmentation changes pictures by itself; none of them changes nothing. */
+/* Each part of the augmentation changes images on its own; no augmentation changes nothing. */
 static void each_augmentation_counts(void)
 {
     static const sdlf_augmentation parts[] = {

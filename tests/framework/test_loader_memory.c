@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a loader takes, and of which memory: pinned where a device has some. */
+/* The amount and kind of a loader's memory: pinned if a device provides it. */
 #include "framework/loader_epochs.h"
 #include "guarded.h"
 
@@ -12,7 +12,7 @@ static int64_t host_bytes(sdlf_calculator *calculator)
     return bytes;
 }
 
-/* Each rank's batches have room for its own samples, and for those that they are mixed with. */
+/* Each rank's batches have space for its own samples, and for those that they are mixed with. */
 static void ranks_take_their_share(void)
 {
     sdlf_dataset data = make_dataset();
@@ -44,7 +44,7 @@ static void ranks_take_their_share(void)
         }
 }
 
-/* Where less can be pinned than the batches need, whichever of them, all lie in other memory. */
+/* If any of the batches cannot be pinned, all are in ordinary memory. */
 static void batches_do_without_pinned_memory(void)
 {
     static const int64_t pinned[] = {1, PIXELS * 4 * BATCH, EACH * BATCH, (2 * EACH + 4) * BATCH, 0};
@@ -87,7 +87,7 @@ static sdlf_status read_labels(void *context, int64_t index, void *to)
     return SDLF_OK;
 }
 
-/* All of it is told. */
+/* All of the memory is reported. */
 static void memory_is_told(void)
 {
     sdlf_dataset data = make_dataset();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Mixup, cutmix, TrivialAugment and RandAugment of a loader's batches: what becomes of samples and labels, the same at
- * any time and from any source. */
+/* Mixup, cutmix, TrivialAugment and RandAugment of a loader's batches: the resulting samples and labels, which are the
+ * same at any time and from any source. */
 #include "framework/mixing.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ static sdlf_loader *open_loader(const sdlf_dataset *data, sdlf_loader_options op
 
 /* ---- mixing ---- */
 
-/* Each sample of each batch against the one that is not mixed, with shares drawn as they are said to be. */
+/* Check each sample of each batch against the unmixed one, with shares drawn as documented. */
 static void check_mixing(sdlf_mixing mixing)
 {
     sdlf_dataset data = synthetic_dataset(COUNT, 1);
@@ -160,7 +160,7 @@ static int operate(uint8_t *to, int operation, float m, bool negative)
 
 enum { SHEAR_X = 1, SHEAR_Y, MOVE_X, MOVE_Y, ROTATE, BRIGHTNESS, SATURATION, CONTRAST, SHARPNESS, POSTERIZE, SOLARIZE };
 
-/* Strength 0 changes nothing; other strengths what the operation says. */
+/* Strength 0 changes nothing; other strengths act as specified by the operation. */
 static void operations(void)
 {
     uint8_t was[SIZE], is[SIZE];
@@ -252,7 +252,7 @@ static void batches_are_the_same(void)
     check_batches((sdlf_auto_augment){.rand_augment = 8, .rand_magnitude = 30}, COUNT - 1, COUNT);
 }
 
-/* What RandAugment draws: as often each operation, of either sign; several are one behind the other. */
+/* RandAugment draws each operation equally often, with either sign; several are applied in sequence. */
 static void rand_augment_is_as_documented(void)
 {
     uint8_t is[SIZE], expected[SIZE], scratch[SIZE];

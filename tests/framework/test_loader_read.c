@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Data sets whose samples are read one by one: the same batches as from memory, whoever reads. */
+/* Data sets whose samples are read one by one: the same batches as from memory, with any reader. */
 #include "framework/loader_epochs.h"
 
-/* What the reader is given: where the samples are, and from which on it fails. */
+/* The reader's context: the samples, and the index from which on it fails. */
 typedef struct source {
     const sdlf_dataset *data;
     int64_t fails_at;

@@ -93,7 +93,7 @@ static timing start_timing(void)
     return (timing){seconds(CLOCK_MONOTONIC), seconds(CLOCK_PROCESS_CPUTIME_ID)};
 }
 
-/* Keep the least of what has been measured. */
+/* Keep the minimum of the measurements. */
 static void end_timing(timing *least, timing start)
 {
     timing end = start_timing();

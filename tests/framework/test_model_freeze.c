@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parameters that training leaves alone: they keep their bits, and what is trained beside them is trained as it was. */
+/* Frozen parameters: they keep their bits, and the other parameters are trained as before. */
 #include "testing.h"
 
 #include <math.h>
@@ -61,7 +61,7 @@ static void step(sdlf_model *net, sdlf_calculator *calculator, float clip)
     sdlf_plan_free(plan);
 }
 
-/* Is the parameter what it is in `other`? Tolerance: other operations may be fused. */
+/* True if the parameter equals that of `other`, within a tolerance, since other operations may be fused. */
 static bool same(sdlf_model *net, sdlf_model *other, int index, double tolerance)
 {
     const float *a = sdlf_model_parameter(net, index)->value.data, *b = sdlf_model_parameter(other, index)->value.data;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Another number of classes for a trained model. */
+/* Changing the number of classes of a trained model. */
 #include <string.h>
 
 #include <sdlf/sdlf.h>

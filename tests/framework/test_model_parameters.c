@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A model that has its parameters takes more layers: what it has stays, bit for bit, and only what is new is drawn. */
+/* Adding layers to a built model: existing parameters keep their bits, and only new ones are initialised. */
 #include "testing.h"
 
 #include <math.h>
@@ -22,7 +22,7 @@ static sdlf_model *opened(void)
     return model;
 }
 
-/* Another head: behind the convolution and its normalisation come relu and fully_connected "head". */
+/* Another head: relu and fully_connected "head" after the convolution and its normalisation. */
 static void add_head(sdlf_model *model)
 {
     sdlf_node x = sdlf_relu(model, (sdlf_node){2, 0});
@@ -31,7 +31,7 @@ static void add_head(sdlf_model *model)
     sdlf_output(model, "class", sdlf_softmax(model, x));
 }
 
-/* Are the parameters that `model` had before the same as in a model opened anew, with their states? */
+/* Check that the parameters that `model` had before, and their states, are those of a newly opened model. */
 static void check_old(sdlf_model *model)
 {
     sdlf_model *before = opened();

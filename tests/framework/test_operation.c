@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The operation classes: every kind has one, accepts a good operation and refuses operands that do not fit; costs. */
+/* The operation classes: every kind has one, accepts a valid operation and rejects mismatched operands; costs. */
 #include "operation_examples.h"
 #include "testing.h"
 

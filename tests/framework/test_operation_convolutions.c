@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The checks of convolutions, fused ones too: options out of range, shapes that do not fit together, and which operands
- * lie channels last beside which. */
+/* The checks of convolutions, including fused ones: options out of range, mismatched shapes, and valid combinations of
+ * channels-last operands. */
 #include "operation_examples.h"
 #include "testing.h"
 
@@ -120,7 +120,7 @@ static void inverted_residuals(void)
 
 /* ---- layouts ---- */
 
-/* All that may lie channels last does so together; one of them may be row-major if `row_major` has its bit. */
+/* Check that operands are only channels last together; one may be row-major if `row_major` has its bit. */
 static void expect_layouts(sdlf_operation operation, unsigned channels_last, unsigned row_major)
 {
     const sdlf_operation last = sdlf_operation_channels_last(&operation);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The checks of the operation classes, kind by kind: options out of range and shapes that do not fit together.
+/* The checks of the operation classes, kind by kind: options out of range and mismatched shapes.
  * (Convolutions: test_operation_convolutions.c.) */
 #include "operation_examples.h"
 #include "testing.h"

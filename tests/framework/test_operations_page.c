@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* docs/reference/operations.md lists every kind of operation with its operands. The list follows from the kinds' own
- * tables; this test compares.
+/* docs/reference/operations.md lists every kind of operation with its operands. This test compares the list with the
+ * kinds' own tables.
  *
  *     test_framework_operations_page --write
  *

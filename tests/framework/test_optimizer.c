@@ -35,7 +35,7 @@ static void defaults_are_filled_in(void)
     CHECK(rmsprop.options.rmsprop.rho == 0.99 && rmsprop.options.rmsprop.epsilon == 1e-8);
 }
 
-/* Less where the batch is small, for descent alone; never more. */
+/* A lower rate for small batches, only for gradient descent; never a higher one. */
 static void rates_follow_the_batch(void)
 {
     sdlf_optimizer zeroed = {.type = NULL}, sgd = sdlf_sgd(.momentum = 0.9f), adam = sdlf_adam(.beta1 = 0.9f);

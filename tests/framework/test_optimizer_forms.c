@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Optimizers whose updates are several operations, muon and lars: steps against ones that are worked out here, on every
+/* Optimizers whose updates are several operations, muon and lars: steps compared with ones computed here, on every
  * calculator. */
 #include <math.h>
 #include <stdio.h>
@@ -82,7 +82,7 @@ static double norm_of(const float *x, int count)
     return fmax(sqrt(sum), 1e-3);
 }
 
-/* What one step with this rate makes of parameter `name`, from value w and gradient g. */
+/* The value of parameter `name` after one step with this rate, from value w and gradient g. */
 static double wanted(const sdlf_optimizer *optimizer, const float *w, const float *g, int rows, int columns, int at)
 {
     const double rate = 0.25, decay = 0.1;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory that runs out in the middle of what a program does from files: networks read, weights put into a network, a
- * training run, saved and gone on with, plans of every kind and their times. Each allocation fails once: a status, and
- * nothing is left over. */
+/* Lack of memory at any point of a program that uses files: reading networks, loading weights, training, saving and
+ * resuming, plans of every kind and their timings. Each allocation fails once: the result is a status, and nothing
+ * leaks. */
 #include "testing.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Items shared among threads: each once, with any number of threads. */
+/* Distributing items over threads: each is processed once, with any number of threads. */
 #include <stdatomic.h>
 
 #include "framework/parallel.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The prefetch thread: items in order, slots left alone while in use, seeks, errors, stopping. */
+/* The prefetch thread: items in order, slots untouched while in use, seeks, errors, stopping. */
 #include <string.h>
 #include <time.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Queues of calculators that have them: transfers in order, fences between the queues, waiting, memory that is known.
+/* Queues of calculators that have them: transfers in order, fences between the queues, waiting, registered memory.
  *
- * A ring of two places in the device's memory is filled by one queue and emptied by the other, in one go, so that every
- * place is used many times: without one of the fences, a number is overwritten before it is read or read before it is
- * written ("guarded" sees to that, in both directions). */
+ * A ring of two slots in the device's memory is filled by one queue and emptied by the other without a pause, so that
+ * each slot is used many times: without one of the fences, a value is overwritten before it is read, or read before it
+ * is written ("guarded" ensures that, in both directions). */
 #include "testing.h"
 
 enum { ITEMS = 40, PLACES = 2, COUNT = 100 };

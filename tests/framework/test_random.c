@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Philox4x32-10 against its authors' known answers, and the numbers made of its words. */
+/* Philox4x32-10 against its authors' known answers, and the random numbers derived from its words. */
 #include "testing.h"
 
 #include <sdlf/random.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Classes that a program registers: layers by name in network files, calculators that inherit what they lack.
+/* Classes registered by a program: layers by name in network files, calculators that inherit missing operations.
  * apps/examples/extend.c trains with both. */
 #include <stdatomic.h>
 #include <string.h>
@@ -99,7 +99,7 @@ static void files_have_it(void)
     sdlf_model_free(model);
 }
 
-/* A copy of the class with one thing wrong, and what is said of it. */
+/* Check that a copy of the class with one error is rejected, with this message. */
 static void check_layer_refused(sdlf_layer_class wrong, const char *said)
 {
     CHECK_FAILS(sdlf_register_layer(&wrong), SDLF_ERROR_ARGUMENT, said);
@@ -137,7 +137,7 @@ static void unsound_layers_are_refused(void)
     CHECK(sdlf_layer_class_find("mine") == NULL);
 }
 
-/* A table that was compiled when it had fewer members: what lies behind it is not looked at, and is zero in the copy. */
+/* A table that was compiled when it had fewer members: the rest is not read, and is zero in the copy. */
 static void shorter_layer_tables_are_completed(void)
 {
     static sdlf_layer_class older;
@@ -261,7 +261,7 @@ static void another_memory_is_refused(void)
     CHECK_OK(sdlf_register_calculator(&away));
     sdlf_calculator *calculator = NULL;
     CHECK_FAILS(sdlf_calculator_open(&calculator, "away", NULL), SDLF_ERROR_ARGUMENT,
-                "it inherits from 'cpu', which computes in 'host', and it has chosen 'elsewhere'");
+                "it inherits from 'cpu', which computes in 'host', but it has chosen 'elsewhere'");
     CHECK(calculator == NULL);
     atomic_store(&opened, 0); /* it was closed, and had not been counted */
 }
@@ -290,7 +290,7 @@ static void unsound_calculators_are_refused(void)
     CHECK_FAILS(sdlf_register_calculator_sized(&w, 16), SDLF_ERROR_ARGUMENT, "smaller than the smallest valid table");
 }
 
-/* A table that was compiled when there were fewer kinds of operations: what lies behind it is not looked at. */
+/* A table that was compiled when there were fewer kinds of operations: the rest is not read. */
 static void shorter_tables_are_completed(void)
 {
     static sdlf_calculator_class older;

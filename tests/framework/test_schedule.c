@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Learning-rate schedules against values worked out by hand. */
+/* Learning rate schedules against values computed by hand. */
 #include <math.h>
 
 #include <sdlf/optimizer.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The order of an epoch: a permutation, the one that the keys define, another one for each epoch and seed. */
+/* The order of an epoch: the permutation defined by the keys, and a different one for each epoch and seed. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolutions over the positions of a state that grows: their weights are prepacked once, for images of any length. */
+/* Convolutions over the positions of a growing state: their weights are prepacked once, for images of any length. */
 #include "testing.h"
 
 #include <string.h>
@@ -50,7 +50,7 @@ static sdlf_status make(void *user, int64_t length, bool weights, sdlf_model **m
     return status;
 }
 
-/* What each step gives, 5 numbers at most, of random x. */
+/* The outputs of each step, at most 5 values, for random x. */
 static bool run(const char *name, const net *of, float (*y)[5], int count)
 {
     const sdlf_state state = {"past", "present", 0};
@@ -88,7 +88,7 @@ static void weights_serve_every_length(void)
     }
 }
 
-/* A scale behind a convolution that follows from the length is no part of its weights. */
+/* A scale after a convolution that depends on the length is not folded into its weights. */
 static void scales_follow_the_length(void)
 {
     static const char *const names[] = {"cpu", "reference"};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The message of the last error, and who is told of it. */
+/* The message of the last error, and the error callback. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Words that are near to what somebody wrote. */
+/* Suggestions for misspelt words. */
 #include "testing.h"
 
 #include <stdio.h>
@@ -43,7 +43,7 @@ static void near_words_are_suggested(void)
     CHECK_TEXT(suggested("learners"), "learning-rate"); /* the same root */
 }
 
-/* What users of other frameworks write. */
+/* Names from other frameworks. */
 static void layers_are_suggested(void)
 {
     static const char *const pairs[][2] = {

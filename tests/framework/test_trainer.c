@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The trainer: it learns, it repeats itself bit for bit, it stops at NaN, and its steps allocate nothing. */
+/* The trainer: it learns, is bitwise reproducible, stops at NaN, and its steps allocate nothing. */
 #include <math.h>
 
 #include "framework/trainer_history.h"

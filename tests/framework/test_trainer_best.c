@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Training that keeps the epoch of the best test, and training that ends early. */
+/* Keeping the epoch with the best test result, and early stopping. */
 #include "framework/trainer_history.h"
 
 enum { EPOCHS = 8 };

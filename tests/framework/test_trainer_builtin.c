@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What built-in networks bring for their training. */
+/* The training settings of built-in networks. */
 #include <string.h>
 
 #include <sdlf/sdlf.h>

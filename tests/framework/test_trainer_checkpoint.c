@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Checkpoints that disks refuse: once, for a while, at the end. Training goes on, and says so; the earlier file stays
- * whole. */
+/* Checkpoints that cannot be written: once, for a while, at the end. Training continues, with a warning; the earlier
+ * file stays intact. */
 #include <errno.h>
 #include <time.h>
 #include <unistd.h>
@@ -39,7 +39,7 @@ static void fail(int from, int count)
 
 enum { TRIES = 3, SYNCS = 2 /* of a saving that succeeds: the file, the folder */ };
 
-/* What came of it. */
+/* The outcome of a training run. */
 typedef struct outcome {
     history seen;
     const char *path;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Training with weights of classes, and with two labels a sample: against gradients of weighted losses worked out
+/* Training with class weights, and with two labels per sample, compared with gradients of weighted losses computed
  * here. */
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Trainers whose plans draw their own batches, as they do on a device: the same training, bit for bit, as with a
- * loader; repeated, stopped and gone on with. On every calculator that works here; "guarded" (see testing.h) stands in
- * for a device. */
+/* Trainers whose plans draw their own batches, as they do on a device: training is bitwise the same as with a loader,
+ * when repeated, and when stopped and resumed. Runs on every available calculator; "guarded" (see testing.h) replaces
+ * a device. */
 #include "framework/watched_training.h"
 
 static int64_t device_data; /* of the trainings below */
@@ -157,8 +157,8 @@ static void resuming_changes_nothing(void)
     synthetic_release(&data);
 }
 
-/* Stopped when all of an epoch is queued: that is waited for and told, the epoch is done with its time in full, and the
- * next has no step. */
+/* Stopped when a whole epoch is queued: it is completed and reported, with its full time, and the next epoch has no
+ * step. */
 static void a_queued_epoch_is_finished(void)
 {
     double loss;
@@ -202,7 +202,7 @@ static void placements_agree(void)
     synthetic_release(&data);
 }
 
-/* Steps that stand behind the one where the loss was lost are queued by then; whoever frees the trainer waits for
+/* Steps after the one with a non-finite loss are already queued by then; freeing the trainer waits for
  * them. */
 static void a_lost_loss_is_told(void)
 {

@@ -78,7 +78,7 @@ static void rates_that_end_early(void)
     for (int i = 0; (type = test_calculator_class_at(i)) != NULL; i++) check_ends(type->name);
 }
 
-/* The first step of plain descent with a decay d of one parameter alone moves that by rate d w more. */
+/* The first step of plain gradient descent with a decay d of only one parameter moves it by rate d w more. */
 static void check_decays(const char *calculator)
 {
     history seen = {0};

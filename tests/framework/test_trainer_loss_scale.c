@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Training with loss scaling: what is told of it, what a checkpoint keeps of it, and that a training which was stopped
- * goes on as if it had not been, in the middle of skipped steps, too. */
+/* Training with loss scaling: what is reported, what a checkpoint stores, and that stopped training resumes as if it
+ * had not been stopped, even in the middle of skipped steps. */
 #include "framework/trainer_history.h"
 #include "framework/trainer_internal.h"
 
@@ -94,7 +94,7 @@ static void a_stopped_training_goes_on(void)
     for (int i = 0; test_calculator_class_at(i) != NULL; i++) check_stops(test_calculator_class_at(i)->name, stops, 1);
 }
 
-/* A power of two changes nothing but what is told. */
+/* A power of two changes nothing but the reported scale. */
 static void a_fixed_scale_stays(void)
 {
     sdlf_dataset data = synthetic_dataset(100, 1);

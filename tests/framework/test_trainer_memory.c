@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Where trainers keep their data: on a device, brought to it, or nowhere, as memory allows; and what is said where
- * there is none. */
+/* Where trainers keep their data, as memory allows: on a device, or copied to it batch by batch; and the error if there
+ * is not enough. */
 #include "framework/watched_training.h"
 
-/* What a trainer on "guarded" with so much memory does with its data. */
+/* Where a trainer on "guarded" with this much memory keeps its data. */
 static sdlf_status place_in(int64_t bytes, sdlf_data_place *place)
 {
     watcher seen = {.calls = 0};
@@ -25,8 +25,8 @@ static sdlf_status place_in(int64_t bytes, sdlf_data_place *place)
     return status;
 }
 
-/* With less and less memory: the data are held, then brought, then there is no room for anything, which is said; and
- * what was taken before is given back ("guarded" sees to that when it is closed). */
+/* With less and less memory: the data are held on the device, then copied to it, then nothing fits, which is reported;
+ * all memory allocated before is freed ("guarded" checks that when it is closed). */
 static void memory_decides(void)
 {
     sdlf_data_place place, last = SDLF_DATA_RESIDENT;
@@ -81,7 +81,7 @@ static void staging_survives_failing_allocations(void)
     synthetic_release(&data);
 }
 
-/* A batch that no device has room for: the error says what was asked, by whom, and what is free; a smaller one
+/* A batch that fits on no device: the error says what was requested, for what, and what is free; a smaller one
  * works. */
 static void absurd_batches_are_refused(void)
 {

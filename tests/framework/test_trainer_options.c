@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a trainer refuses: options out of range, data that do not fit the network, other options than before on
+/* Errors of a trainer: options out of range, data that do not match the network, changed options when
  * resuming. */
 #include <math.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Training on samples that are read one by one: that of samples in memory. */
+/* Training on samples that are read one by one equals training on samples in memory. */
 #include <string.h>
 
 #include "framework/watched_training.h"
@@ -76,7 +76,7 @@ static sdlf_status read_label(void *context, int64_t index, void *to)
     return SDLF_OK;
 }
 
-/* Classes are counted alike whether labels are in memory or read by several threads, of whose failures the first is told. */
+/* Classes are counted the same with labels in memory or read by several threads, whose first failure is reported. */
 static void labels_are_counted(void)
 {
     sdlf_dataset memory = synthetic_dataset(50, 1);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A training that was stopped goes on as if it had not been: with the same trainer, with a new one, through a file. */
+/* Stopped training resumes as if it had not been stopped: with the same trainer, with a new one, through a file. */
 #include "framework/trainer_history.h"
 
 /* Stop after each of several numbers of steps, go on with a new trainer, and compare. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What is told of an epoch that a device is given in slices: after so many steps, what a trainer that looks at every
- * step has seen by then. On "guarded", whose work is done as late as may be, so that slices pile up. The trainer's
- * clock is the test's, so that slices have the same sizes in every run. */
+/* Progress reports of an epoch that a device runs in slices: after each slice, they equal those of a trainer that looks
+ * at every step. On "guarded", which executes queued entries as late as possible, so that slices pile up. The trainer
+ * uses the test's clock, so that slices have the same sizes in every run. */
 #include <math.h>
 #include <stdio.h>
 
@@ -54,8 +54,8 @@ static void note(const sdlf_progress *progress, void *user)
 
 static record expected, found;
 
-/* Between two looks at it no time passes, so that slices grow; about what a slice should take, so that they stay as
- * they are; or so much that they have one step. */
+/* Clocks: no time passes between two readings, so that slices grow; about the target time of a slice, so that they keep
+ * their size; or so much that they have one step. */
 static double still_clock(void)
 {
     return 0;
@@ -73,7 +73,7 @@ static double hasty_clock(void)
     return seconds += 1000;
 }
 
-/* Was it stopped? */
+/* True if the training was stopped. */
 static bool run(record *into, sdlf_model *model, const char *calculator, int64_t batch, int64_t device_data)
 {
     sdlf_dataset data = synthetic_dataset(SAMPLES, 1);
@@ -87,8 +87,8 @@ static bool run(record *into, sdlf_model *model, const char *calculator, int64_t
     return status == SDLF_ERROR_INTERRUPTED;
 }
 
-/* A training without a stop, and one that is stopped after each of its first messages in turn. How often the first told
- * of steps. */
+/* Compare uninterrupted training with training that is stopped after each of its first messages in turn. Returns how
+ * often the former reported steps. */
 static int compare(int64_t batch, int64_t device_data, double (*clock)(void))
 {
     int told = 0, runs = clock == hasty_clock ? 2 : batch == 1 ? 3 : 6;

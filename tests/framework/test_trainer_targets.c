@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Training against float targets: what is learnt, what a test says of it, files, resuming, what is refused. */
+/* Training against float targets: learning, testing, files, resuming, rejected arguments. */
 #include <math.h>
 #include <stdio.h>
 
@@ -52,7 +52,7 @@ static sdlf_trainer_options options_of(history *seen, sdlf_loss loss, const char
                                   .user = seen};
 }
 
-/* What the library says of the model, worked out again. */
+/* Check the library's metrics of the model by recomputing them. */
 static void check_figures(sdlf_model *model, const rows *test, sdlf_loss loss, sdlf_calculator *calculator)
 {
     sdlf_evaluation found;
@@ -150,7 +150,7 @@ static void stopping_changes_nothing(void)
     sdlf_model_free(whole);
 }
 
-/* What a test says of huber with that delta. */
+/* Check the test metrics of huber with that delta. */
 static void check_huber(sdlf_model *model, const rows *test, double delta)
 {
     sdlf_evaluation found;
@@ -250,7 +250,7 @@ static void what_does_not_fit_is_refused(void)
     refuse(linear(), &r.data, options, SDLF_ERROR_ARGUMENT, "there is no loss 5");
     options.loss = SDLF_LOSS_MSE;
     snprintf(options.class_weights, sizeof options.class_weights, "balanced");
-    refuse(linear(), &r.data, options, SDLF_ERROR_ARGUMENT, "class_weights is for classes, and the loss is mse");
+    refuse(linear(), &r.data, options, SDLF_ERROR_ARGUMENT, "class_weights is for classes, but the loss is mse");
     options.class_weights[0] = '\0';
     r.target[7][1] = NAN;
     refuse(linear(), &r.data, options, SDLF_ERROR_ARGUMENT, "sample 7, target 1: expected a finite number, found nan");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Labels of pixels go where their pixels go: batches of a loader, training, and what an evaluation counts. */
+/* Pixel labels are warped with their pixels: in a loader's batches, in training, and in evaluation. */
 #include "framework/warp_labels.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 
 enum { COUNT = 20, SIDE = 12, AREA = SIDE * SIDE, CLASSES = 3 };
 
-/* Pictures whose pixels are 50 (label + 1), the label of one in seven being -1 beside a value of 200. */
+/* Images whose pixels are 50 (label + 1); one in seven has label -1 and value 200. */
 static sdlf_dataset make_data(void)
 {
     static char name[] = "pixels";
@@ -30,7 +30,7 @@ static int32_t label_of(float pixel)
     return pixel == 0 || pixel == 200 ? -1 : (int32_t)(pixel / 50) - 1;
 }
 
-/* Moves by whole pixels: labels are what the pixels say, beyond the edges -1. */
+/* Shifts by whole pixels: labels match the pixels, and are -1 beyond the edges. */
 static void labels_follow_pixels(void)
 {
     static const sdlf_augmentation moves[] = {{.flip = true},
@@ -62,8 +62,8 @@ static void labels_follow_pixels(void)
     synthetic_release(&data);
 }
 
-/* Between pixels: the label of the nearest one of the four that are mixed. A picture of one value but in a square is
- * turned and enlarged: where its pixels are that value or the other one, so are the labels. */
+/* Between pixels: the label of the nearest of the four interpolated ones. An image of one value with a square of
+ * another is rotated and scaled: wherever its pixels have one of the values exactly, the labels match. */
 static void labels_are_of_the_nearest_pixel(void)
 {
     uint8_t square[AREA] = {0};
@@ -150,7 +150,7 @@ static void pixels_are_learnt(void)
         }
 }
 
-/* A network that gives its input as scores: what is counted is known. */
+/* A network that returns its input as scores, so that the counts are known. */
 static void intersections_over_unions(void)
 {
     static const float samples[2][2][2][2] = {{{{1, 0}, {1, 0}}, {{0, 1}, {0, 1}}},

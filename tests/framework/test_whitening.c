@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Eigenvectors of symmetric matrices, and convolutions that whiten what they are trained on. */
+/* Eigenvectors of symmetric matrices, and convolutions that whiten the training data. */
 #include <math.h>
 
 #include "framework/eigen.h"
@@ -48,7 +48,7 @@ static double pixel(const sdlf_dataset *data, int64_t n, int h, int w)
     return ((double)bytes[(n * SYNTHETIC_SIDE + h) * SYNTHETIC_SIDE + w] - (double)data->mean) * (double)data->scale;
 }
 
-/* The mean of the product of what filters i and j make of a patch. */
+/* The mean product of the outputs of filters i and j over patches. */
 static double moment(const sdlf_dataset *data, const float *weight, int i, int j)
 {
     double sum = 0;
@@ -67,8 +67,8 @@ static double moment(const sdlf_dataset *data, const float *weight, int i, int j
     return sum / (double)count;
 }
 
-/* What comes out has variance 1, without correlation, and the second half is the first with the other sign. Nothing of
- * it is trained where it is frozen; the same numbers come whatever computes. */
+/* Outputs have variance 1 and no correlation, and the second half is the first negated. A frozen layer is not trained;
+ * the values are the same on every calculator. */
 static void check_whitening(const char *calculator)
 {
     enum { FILTERS = 8 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The C exporter on names of any bytes: what comes is refused, or a file whose names end no comment and bring no code. The bytes are the
- * names of the model, its input, its layers and its output, a line each. */
+/* The C exporter on names of arbitrary bytes: they are rejected, or give a file in which no name ends a comment or injects code. The
+ * bytes are the names of the model, its input, its layers and its output, one per line. */
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,8 +42,8 @@ static sdlf_model *named_model(char name[NAMES][LONGEST])
     return NULL;
 }
 
-/* Is it C as far as comments and characters go? Outside comments nothing but what the exporter writes, and as much of it as ever: *code
- * counts the characters that are no part of a name. */
+/* True if comments and characters are valid C, with nothing outside comments but the exporter's own code, of constant length: *code
+ * counts the characters that are not part of a name. */
 static bool is_sound(const char *text, size_t *code)
 {
     bool comment = false;
@@ -66,7 +66,7 @@ static bool is_sound(const char *text, size_t *code)
     return !comment;
 }
 
-/* What the exporter writes, by way of a pipe, which it writes to in place. */
+/* The exporter's output, through a pipe, to which it writes directly. */
 static const char *exported(const sdlf_model *model)
 {
     static char text[TEXT], path[32];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Folders of CIFAR's binary files of any bytes: an error that names the folder, or samples whose labels are classes.
- * The first byte says which set it is, and whether what follows is its records or the names of its classes. */
+/* CIFAR folders with binary files of arbitrary bytes: an error that names the folder, or samples whose labels are
+ * classes. The first byte selects the set, and whether its records or its class names follow. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files of options (--config) of any bytes: an error that names the file, or words that are options. */
+/* Option files (--config) of arbitrary bytes: an error that names the file, or valid options. */
 #include <string.h>
 
 #include <sdlf/sdlf.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A table on any bytes: an error with a message, or as many numbers and labels as it has rows, which are classes,
- * float targets or none. */
+/* A CSV table of arbitrary bytes: an error with a message, or one sample and label per row, where labels are classes,
+ * float targets or absent. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The reader of edge lists on any bytes: an error with a message that names the source, or a graph whose matrix is
- * sound. */
+/* The reader of edge lists on arbitrary bytes: an error with a message that names the source, or a graph with a valid
+ * matrix. */
 #include <stdlib.h>
 #include <string.h>
 

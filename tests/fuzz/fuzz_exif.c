@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The search for a picture's orientation on any bytes: one of the eight, whatever they are. */
+/* The search for an image's orientation in arbitrary bytes: always one of the eight. */
 #include <stdint.h>
 #include <stdlib.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The page's server on any bytes: it answers only requests that have the token and name this host, and goes on. A byte
- * 1 stands for the token, a byte 2 for the host. */
+/* The page's server on arbitrary bytes: it answers only requests with the token and this host's name, and continues. A
+ * byte 1 stands for the token, a byte 2 for the host. */
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The IDX parser on any bytes: an error with a message, or a tensor that holds what the file does. */
+/* The IDX parser on arbitrary bytes: an error with a message, or a tensor with the file's content. */
 #include <stdlib.h>
 #include <string.h>
 

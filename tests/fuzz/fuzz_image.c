@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Images of any bytes: decoded, and then scaled, or refused; PNG files also as masks, with the places in their palette. */
+/* Images of arbitrary bytes: rejected, or decoded and then scaled; PNG files also as masks, with their palette indices. */
 #include <stdint.h>
 #include <stdlib.h>
 

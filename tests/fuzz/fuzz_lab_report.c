@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Stored reports of `sdlf bench conv` (--from) of any bytes: an error that names the file, or cases and rungs that tables
- * can be made of. */
+/* Stored reports of `sdlf bench conv` (--from) of arbitrary bytes: an error that names the file, or cases and rungs that
+ * can be tabulated. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Files of names of classes (--labels) of any bytes: an error that names the file, or names of one line that a terminal
- * takes. */
+/* Files of class names (--labels) of arbitrary bytes: an error that names the file, or single-line names that are safe
+ * to print on a terminal. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The network reader on any text: an error that names its line, or a network that can be written and read again. */
+/* The network reader on arbitrary text: an error that names its line, or a network that can be written and reread. */
 #include <stdlib.h>
 #include <string.h>
 

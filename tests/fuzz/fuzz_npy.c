@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The .npy parser on any bytes: an error with a message, or a tensor of the bytes at the end of the file, which stand in another order
- * where the file is column-major. */
+/* The .npy parser on arbitrary bytes: an error with a message, or a tensor of the bytes at the end of the file, permuted if the file
+ * is column-major. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* An archive of arrays on any bytes: an error with a message, or samples and labels whose every byte is there. */
+/* An archive of arrays of arbitrary bytes: an error with a message, or samples and labels that are fully readable. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The ONNX reader on any bytes: an error that names the file, or a model that a plan can be outlined for, and, where
- * that is small, filled, planned and run. Nothing large is allocated, so that sizes that lie cost nothing. Beside the
- * model lies a file of external data, "weights.bin", and a link that leads out of its folder. */
+/* The ONNX reader on arbitrary bytes: an error that names the file, or a model that a plan can be outlined for; a small
+ * one is filled, planned and run. Nothing large is allocated, so that false sizes cost nothing. Next to the model are a
+ * file of external data, "weights.bin", and a link that leads out of its folder. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,7 +31,7 @@ static void remove_folder(void)
     rmdir(folder);
 }
 
-/* Made once, and gone at the end. */
+/* Created once, and removed at exit. */
 static const char *make_folder(void)
 {
     static bool made;
@@ -62,7 +62,7 @@ static bool is_small(const sdlf_plan *plan)
     return memory.arena < SMALL && memory.parameters < SMALL && flops < SMALL;
 }
 
-/* A model that was outlined can be filled, planned and run, except for what only running shows, such as memory. */
+/* A model that was outlined can be filled, planned and run, except for errors that only running shows (memory). */
 static void run(const uint8_t *data, size_t size, sdlf_calculator *calculator)
 {
     sdlf_model *model;
@@ -77,9 +77,9 @@ static void run(const uint8_t *data, size_t size, sdlf_calculator *calculator)
     sdlf_model_free(model);
 }
 
-/* What reading may take, without a look at the machine before every input: the usual budget of a small file where the
- * corpus is replayed. A fuzzer finds the same with less, many times faster, since it does not spread out large
- * constants. The environment's goes before either. */
+/* The memory budget for reading, without querying the machine before every input: the usual budget of a small file when
+ * the corpus is replayed. A fuzzer finds the same with less, many times faster, since it does not expand large
+ * constants. The environment overrides both. */
 #if defined SDLF_FUZZING
 #define READ_MEMORY "1M"
 #else

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The plan file reader on any text: an error that names its line, or choices. */
+/* The plan file reader on arbitrary text: an error that names its line, or choices. */
 #include <stdlib.h>
 #include <string.h>
 

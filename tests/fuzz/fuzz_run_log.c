@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Logs of training runs (compare, report) of any bytes: an error that names the file, or figures and options that can be compared. */
+/* Logs of training runs (compare, report) of arbitrary bytes: an error that names the file, or comparable metrics and options. */
 #include <string.h>
 
 #include <sdlf/sdlf.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The reader of weights files on any bytes: an error that changes nothing, or a model that can be saved. */
+/* The reader of weights files on arbitrary bytes: an error that changes nothing, or a model that can be saved. */
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-/* What was accepted must be consistent: every tensor lies in the file. */
+/* An accepted file must be consistent: every tensor is within the file. */
 static void check_entries(const char *path, size_t size)
 {
     safetensors_file file;
@@ -37,7 +37,7 @@ static void open_own_network(const char *path)
     sdlf_model_free(model);
 }
 
-/* Load into a network of ours; a failure leaves it as it was. */
+/* Load into a fixed network; a failure leaves it unchanged. */
 static void load_into_ours(const char *path)
 {
     sdlf_model *model = sdlf_model_create("ours");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A text of any bytes as a data set: an error that names the file, or tokens that are its characters. The first byte
- * says which half it is, and how long samples are. */
+/* A text data set of arbitrary bytes: an error that names the file, or tokens that are its characters. The first byte
+ * selects the half and the length of samples. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

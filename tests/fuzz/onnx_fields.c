@@ -23,7 +23,7 @@ bool field_is_list(const onnx_field *f)
     return f->field->label == PROTOBUF_C_LABEL_REPEATED;
 }
 
-/* A text and a message are there where their pointer is; of others the quantifier says so. */
+/* Strings and messages are present if their pointer is set; for other fields, the quantifier tells. */
 static bool is_pointer(const onnx_field *f)
 {
     return f->field->type == PROTOBUF_C_TYPE_STRING || f->field->type == PROTOBUF_C_TYPE_MESSAGE;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* A structure-aware mutator for ONNX files: a model is unpacked, changed in one to four fields, and packed again, so
- * that it gets past the parser to what models mean. An operator becomes another; attributes, dimensions and types
- * become extreme; inputs, outputs, nodes and weights go, come twice or swap; names become others', which makes cycles;
- * elements are cut or added. One in four files has its bytes changed instead, as has what is no model. Crossing over
- * puts a node, weight, attribute, ... of one model into another. What a seed does to a file is always the same.
+ * that it passes the parser and tests the interpretation. An operator is replaced; attributes, dimensions and types
+ * become extreme; inputs, outputs, nodes and weights are removed, duplicated or swapped; names are reused, making
+ * cycles; elements are removed or added. One in four files, and any that is not a model, has its bytes changed instead.
+ * Crossover inserts a node, weight, attribute, ... of one model into another. The seed determines the mutations.
  *
- * All memory is an arena's, so that a part of a message may be put anywhere, also twice. */
+ * All memory is from an arena, so that a part of a message can be used anywhere, even twice. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -138,7 +138,7 @@ static char *copy(mutator *m, const char *text, size_t length)
     return to;
 }
 
-/* One of the words of " name name "; "" where there is none. */
+/* A random word of " name name "; "" if there is none. */
 static char *draw_word(mutator *m, const char *words)
 {
     const char *found = "";
@@ -169,7 +169,7 @@ static char *change_text(mutator *m, ProtobufCMessage *model, const onnx_field *
     return longer;
 }
 
-/* Elements, numbers of a shape, a name: cut, made longer by what is there, or one of them changed. */
+/* Change elements, dimensions of a shape, or a name: truncate, extend with existing content, or change one element. */
 static void change_plain(mutator *m, ProtobufCBinaryData *bytes)
 {
     enum { MORE = 64 };
@@ -216,7 +216,7 @@ static void change_bytes(mutator *m, const onnx_field *f, ProtobufCBinaryData *b
         change_plain(m, bytes);
 }
 
-/* The field's bytes begin with their number. */
+/* The field's bytes begin with their length. */
 static void change_function(mutator *m, ProtobufCMessageUnknownField *field)
 {
     size_t length = 1, size = 0;
@@ -243,7 +243,7 @@ static void change_value(mutator *m, ProtobufCMessage *model, const onnx_field *
     }
 }
 
-/* Put room for an element before element `index`. */
+/* Insert space for an element before element `index`. */
 static void *insert(mutator *m, const onnx_field *f, size_t index)
 {
     size_t size = field_size(f), count = (*field_count(f))++;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A main for fuzz targets where libFuzzer is not there: runs every file of the folders and every file named, and, where
- * the target has a mutator of its own, some changes of each. */
+/* A main for fuzz targets without libFuzzer: runs every file of the given folders and every given file, and, if the
+ * target has its own mutator, some mutations of each. */
 #include <dirent.h>
 #include <errno.h>
 #include <stdbool.h>
@@ -26,7 +26,7 @@ size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most)
     return size;
 }
 
-/* Run changes of the file; each is the same when it is made again. */
+/* Run mutations of the file; they are reproducible. */
 static void replay_changes(const uint8_t *data, size_t size)
 {
     uint8_t *changed = malloc(size + MORE), *again = malloc(size + MORE);
@@ -52,7 +52,7 @@ static void replay_changes(const uint8_t *data, size_t size)
 }
 #endif
 
-/* Returns false, having said why, when the file cannot be read. */
+/* Returns false, after reporting why, if the file cannot be read. */
 static bool replay_file(const char *path)
 {
     bool ok = false;

@@ -21,8 +21,8 @@ typedef struct bencher {
     double seconds, median;                    /* the fastest and the median run of the last case */
 } bencher;
 
-/* Runs that last a tenth of a second together, three at least where they take less than a second; the first, cold one
- * is left out. The fastest one is what the kernel can do, also on a machine that others use. */
+/* Times runs that last a tenth of a second in total, and at least three if they take less than a second; the first run
+ * is cold and not counted. The fastest run shows what the kernel can do, even on a shared machine. */
 static bool time_operation(bencher *b, const sdlf_operation *operation)
 {
     enum { MOST = 1001 };

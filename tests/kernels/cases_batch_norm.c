@@ -36,8 +36,7 @@ static void forward(kernel_sink *sink, sdlf_dtype t, sdlf_shape shape, kernel_va
     for (int i = 1; i <= 4; i++) made.operation.out[i] = made.operation.in[1];
     made.in[0].values = values;
     made.out[4].values = VALUES_POSITIVE;
-    made.tolerance =
-        values == VALUES_OFFSET ? 4000 : 64; /* the sum of hundreds of such values adds its own errors */
+    made.tolerance = values == VALUES_OFFSET ? 4000 : 64; /* the sum of hundreds of such values adds its own errors */
     kernel_emit(sink, &made, "%s%s", sdlf_shape_print(shape).text, values == VALUES_OFFSET ? " around 100" : "");
 }
 

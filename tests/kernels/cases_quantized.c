@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Cases of quantised numbers. Their arithmetic is fixed to the last bit, so every calculator has the bits of
- * reference. */
+/* Cases of quantised operations. Their arithmetic is specified to the last bit, so every calculator must match the bits
+ * of reference. */
 #include "kernels.h"
 
 #include <math.h>

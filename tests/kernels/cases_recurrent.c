@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Cases of lstm and gru over a sequence.
  *
- * Tolerance: a gate is of a sum of H products within 1 and has a slope of at most 1; what a step gets wrong the next ones hand on, so that
- * errors add up over the steps. Weights are within 1, which makes many units unstable: an error grows with the steps, and so do gradients,
- * sums of G H products a step. Steps are few there, and the tolerance is larger. */
+ * Tolerance: a gate is a function of slope at most 1 of a dot product of H terms up to 1; the error of a time step carries over to the
+ * next ones, so that errors add up over the steps. Weights are up to 1, which makes many units unstable: errors grow with the steps, and
+ * so do gradients, sums of G H products per step. Such cases have few steps and a larger tolerance. */
 #include "kernels.h"
 
 #include <math.h>

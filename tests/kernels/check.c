@@ -54,8 +54,7 @@ static double growth_of(const char *algorithm)
 {
     if (strncmp(algorithm, "winograd-2x2", strlen("winograd-2x2")) == 0) return 3;
     if (strcmp(algorithm, "winograd-4x4") == 0) return 16;
-    if (strncmp(algorithm, "fft", 3) == 0)
-        return 8; /* each image element contributes to each output of its tile */
+    if (strncmp(algorithm, "fft", 3) == 0) return 8; /* each image element contributes to each output of its tile */
     return strcmp(algorithm, "winograd") == 0 || strcmp(algorithm, "winograd-nonfused") == 0 ? 32 : 1;
 }
 

@@ -33,8 +33,8 @@ static double rounding_error(sdlf_dtype dtype)
     return dtype == SDLF_FLOAT64 ? 0x1p-53 : 0x1p-24;
 }
 
-/* What is rounded to 16 bits as it is stored may be off by a unit in the last place, relative to its size: numbers on
- * either side of the middle between two are rounded apart. */
+/* Values rounded to 16-bit storage may be off by a unit in the last place, relative to their size: values on either
+ * side of a midpoint are rounded in opposite directions. */
 static double storage_error(sdlf_dtype dtype)
 {
     return dtype == SDLF_BFLOAT16 ? 0x1p-7 : dtype == SDLF_FLOAT16 ? 0x1p-10 : 0;

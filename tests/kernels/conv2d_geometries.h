@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The convolutions that cases_conv2d.c makes cases of. */
+/* The convolutions for the cases of cases_conv2d.c. */
 #ifndef SDLF_TESTS_KERNELS_CONV2D_GEOMETRIES_H
 #define SDLF_TESTS_KERNELS_CONV2D_GEOMETRIES_H
 
@@ -117,7 +117,7 @@ static const geometry geometries[] = {
     {2, 32, 3, 2, 64, {3, 5}, {1, 1}, {1, 1}, {1, 4}, {1, 4}, 8},
 };
 
-/* Depthwise: rectangles of pixels of every width, and lines and paddings that none of them suits. */
+/* Depthwise: rectangles of pixels of every width, and rows and paddings that fit none of them. */
 static const geometry depthwise[] = {
     {3, 5, 11, 12, 5, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 5},
     {2, 7, 10, 10, 7, {5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}, 7},
@@ -177,7 +177,7 @@ static const geometry filling[] = {
     {3, 64, 113, 112, 64, {5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}, 64},
 };
 
-/* The same, of kernels that compute forward alone. */
+/* The same, for kernels that only compute forward. */
 static const geometry filling_forward[] = {
     {1, 12, 113, 115, 70, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},
     {2, 16, 64, 100, 40, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},
@@ -216,7 +216,7 @@ static const geometry filling_forward[] = {
     {33, 104, 7, 7, 168, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},
 };
 
-/* The same, with more tiles than a large device has multiprocessors: some that the copy engine stores. */
+/* The same, with more tiles than a large device has multiprocessors: some are stored by TMA. */
 static const geometry stored[] = {
     {8, 8, 56, 57, 252, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},
     {8, 8, 110, 115, 60, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},

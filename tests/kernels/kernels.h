@@ -37,15 +37,14 @@ typedef struct kernel_fill {
 } kernel_fill;
 
 typedef struct kernel_case {
-    char name[160];           /* set by kernel_emit: kind, the generator's text, dtype */
-    sdlf_operation operation; /* without memory */
+    char name[160];                                         /* set by kernel_emit: kind, the generator's text, dtype */
+    sdlf_operation operation;                               /* without memory */
     kernel_fill in[SDLF_MAX_INPUTS], out[SDLF_MAX_OUTPUTS]; /* out: of those updated in place */
     bool aliased;                                           /* out[0] is the same memory as in[alias] */
     int alias;
-    bool
-        fills_device; /* large enough to occupy a whole GPU: skipped on calculators in host memory, where small cases
+    bool fills_device; /* large enough to occupy a whole GPU: skipped on calculators in host memory, where small cases
                         * test as much */
-    bool infinite;    /* some rows hold infinities: see has_its_own_way in check.c */
+    bool infinite;     /* some rows hold infinities: see has_its_own_way in check.c */
     /* |found - expected| <= tolerance e max(floor, |expected|), where e is the rounding error of kernel_dtype. 0:
      * identical bits. Integers are always compared bitwise. floor 0 means 1. */
     double tolerance, floor;

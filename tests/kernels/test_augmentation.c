@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The geometry of gather_batch's augmentation against its contract, worked out again here in float64 from the words of
+/* The geometry of gather_batch's augmentation against its contract, recomputed here in float64 from the words of
  * Philox. An image whose pixels hold their own row (or column) shows where each output pixel was read. */
 #include "testing.h"
 
@@ -46,7 +46,7 @@ static void expected_source(const sdlf_augmentation *a, int64_t image, int64_t e
     }
 }
 
-/* Image i of three, read in a batch that has it last. */
+/* Check image i of three, read last in a batch. */
 static void check_warp(sdlf_augmentation augment, int image, int64_t epoch)
 {
     static float x[IMAGES][2][SIDE][SIDE], y[2][2][SIDE][SIDE];
@@ -104,7 +104,7 @@ static void turns_are_turns(void)
     }
 }
 
-/* Reflected borders, alternate flips, parts that stay inside, holes and colours, as the contract says. */
+/* Reflected borders, alternating flips, crops inside the image, cutout and colours, as specified by the contract. */
 static void newer_kinds(void)
 {
     static const int64_t mirrored[] = {2, 1, 0, 1, 2, 3, 2, 1, 0, 1}; /* of -2 ... 7, four wide */
@@ -147,7 +147,7 @@ static void newer_kinds(void)
     CHECK_CLOSE(sdlf_grey(100, 100, 100), 100, 1e-4);
 }
 
-/* Red, green and blue of a hue in [0, 1), a saturation and a value, by the sixth of the circle that the hue is in. */
+/* HSV to RGB: hue in [0, 1), saturation and value, by the sixth of the circle that contains the hue. */
 static void colour_of(double hue, double saturation, double value, double colour[3])
 {
     int sixth = (int)(6 * hue);
@@ -158,7 +158,7 @@ static void colour_of(double hue, double saturation, double value, double colour
     memcpy(colour, all[sixth % 6], sizeof all[0]);
 }
 
-/* The hue of HSV, whatever its saturation and value. */
+/* The hue turns as in HSV, at any saturation and value. */
 static void hues_turn(void)
 {
     for (int i = 0; i < 40; i++)
@@ -187,7 +187,7 @@ static void hues_turn(void)
     CHECK(most <= 0.2 && most > 0.19 && fabs(sum / 400) < 0.03);
 }
 
-/* Nothing random wanted: the pixels themselves. */
+/* Without augmentation, the pixels are unchanged. */
 static void no_augmentation_reads_the_pixels(void)
 {
     sdlf_augmentation none = {.seed = 9};

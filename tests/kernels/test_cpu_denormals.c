@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Denormal numbers on the cpu calculator: arithmetic takes them for zeros, moving leaves them as they are. */
+/* Denormal numbers on the cpu calculator: arithmetic treats them as zeros, data movement preserves them. */
 #include <string.h>
 
 #include "testing.h"
 
-enum { COUNT = 100000 }; /* several tasks, so that every thread takes part */
+enum { COUNT = 100000 }; /* several tasks, so that all threads take part */
 
 static float g[COUNT], w[COUNT], v[COUNT], rate[1] = {0.1f};
 
@@ -30,7 +30,7 @@ static void velocities_die_out(sdlf_calculator *cpu)
     }
     CHECK_EQUAL(left, 0);
     CHECK_EQUAL(moved, 0);
-    volatile float small = 1e-39f; /* the caller's own arithmetic is as it was */
+    volatile float small = 1e-39f; /* the caller's own arithmetic is unaffected */
     CHECK(small * 0.5f != 0);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Direct convolutions on cpu, of fewer images than threads: the same bits at any number of threads, whatever is fused, and as reference has them. */
+/* Direct convolutions on cpu with fewer images than threads: the same bits at any number of threads and with any fusion, and as on reference. */
 #include <math.h>
 #include <string.h>
 

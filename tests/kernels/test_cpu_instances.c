@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* What the general kernel tests cannot see of the cpu calculator: that every instruction set that this machine has
- * computes the same within rounding, that operations large enough to be shared give the same bits at any number of
- * threads, and that an outside library for matrix products, where there is one, agrees.
+/* Properties of the cpu calculator that the general kernel tests do not cover: every instruction set of this machine
+ * computes the same within rounding, operations large enough to be parallelised give the same bits at any number of
+ * threads, and an external GEMM library, if there is one, agrees.
  *
- * The instruction set is asked for by the environment variable SDLF_SIMD. Reference is what all are compared with. */
+ * The environment variable SDLF_SIMD selects the instruction set. All results are compared with reference. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -151,7 +151,7 @@ static example example_at(int index)
 
 static float memory[SDLF_MAX_INPUTS + SDLF_MAX_OUTPUTS][LARGEST];
 
-/* The same numbers each time, in inputs and in outputs that are updated. */
+/* Fill inputs and updated outputs with the same values each time. */
 static void fill(sdlf_tensor *tensor, int index)
 {
     uint32_t state = 12345u + 977u * (uint32_t)index;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Inverted residual blocks on cpu, which takes them as one where what lies between is large, larger than the cases of
- * all calculators are: beside reference, row-major and channels last, weights as they are and prepacked, the same bits
- * at any number of threads. */
+/* Inverted residual blocks on cpu, which fuses them if the intermediate tensors are larger than in the cases for all
+ * calculators: compared with reference, row-major and channels last, with plain and prepacked weights, with the same
+ * bits at any number of threads. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,14 +13,14 @@
 
 enum { NOTHING = 0, OPERANDS = 8 };
 
-static const int threads[] = {1, 2, 3, 32}; /* of 32, each has a task of its own */
+static const int threads[] = {1, 2, 3, 32}; /* with 32, each has a single task */
 enum { CALCULATORS = sizeof threads / sizeof threads[0], MANY = CALCULATORS - 1 };
 
 typedef struct geometry {
     int64_t n, c, h, w, m, k;
     int size, stride, before, after;
     bool residual, biases;
-    sdlf_activation_function function; /* behind all three */
+    sdlf_activation_function function; /* after all three */
 } geometry;
 
 static const geometry geometries[] = {
@@ -29,13 +29,13 @@ static const geometry geometries[] = {
     {1, 24, 61, 60, 75, 17, 5, 1, 2, 2, true, false, SDLF_IDENTITY},
     {1, 33, 101, 99, NOTHING, 16, 3, 1, 1, 1, true, true, SDLF_SILU},
     {1, 40, 4, 2050, 33, 40, 3, 1, 1, 1, true, true, SDLF_CLIP}, /* fewer rows than tasks */
-    {1, 3, 130, 40, 64, 70, 3, 3, 0, 2, false, true, SDLF_RELU}, /* rows that no window reaches */
-    {1, 16, 3, 5500, 20, 3, 3, 1, 4, 4, false, true, SDLF_RELU}, /* outputs of padding alone */
+    {1, 3, 130, 40, 64, 70, 3, 3, 0, 2, false, true, SDLF_RELU}, /* rows outside every window */
+    {1, 16, 3, 5500, 20, 3, 3, 1, 4, 4, false, true, SDLF_RELU}, /* outputs of padding only */
     {1, 24, 28, 30, 144, 32, 3, 1, 1, 1, true, true, SDLF_RELU},
-    {1, 64, 14, 14, 384, 64, 3, 2, 1, 1, false, true, SDLF_RELU}, /* of many threads, each has panels of channels */
-    {3, 10, 7, 6, 190, 70, 3, 1, 1, 1, false, true, SDLF_SILU},   /* the same, of several images */
+    {1, 64, 14, 14, 384, 64, 3, 2, 1, 1, false, true, SDLF_RELU}, /* each of many threads has panels of channels */
+    {3, 10, 7, 6, 190, 70, 3, 1, 1, 1, false, true, SDLF_SILU},   /* the same, several images */
     {2, 8, 9, 7, 16, 20, 5, 2, 2, 1, false, true, SDLF_SILU},     /* one vector */
-    {1, 160, 7, 7, 960, 160, 3, 1, 1, 1, true, true, SDLF_RELU},  /* weights that are large */
+    {1, 160, 7, 7, 960, 160, 3, 1, 1, 1, true, true, SDLF_RELU},  /* large weights */
     {2, 130, 1, 1, 1000, 30, 1, 1, 0, 0, false, true, SDLF_CLIP},
 };
 
@@ -85,7 +85,7 @@ static sdlf_operation operation_of(const geometry *g)
     return o;
 }
 
-/* A copy of an image with channels last, or back. */
+/* A copy of an image converted to channels last, or back. */
 static float *turned(const sdlf_tensor *image, const float *from, bool back)
 {
     const int64_t *dim = image->shape.dim, pixels = dim[2] * dim[3];
@@ -108,7 +108,7 @@ static void *room(int64_t bytes, sdlf_tensor *tensor)
     return memory;
 }
 
-/* What cpu makes of it, row-major. */
+/* The result of cpu, row-major. */
 static float *result_of(sdlf_calculator *cpu, sdlf_operation o, bool last, bool ready)
 {
     const sdlf_operation given = o;
@@ -157,7 +157,7 @@ static void check_geometry(const geometry *g, sdlf_calculator *reference, sdlf_c
     free(expected);
 }
 
-/* Each of many has something to do, and room for only that. */
+/* Each of many threads has something to do, and scratch space for only that. */
 static void threads_take_fewer_rows_each(sdlf_calculator *const *cpu)
 {
     sdlf_operation o = operation_of(&geometries[2]);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Convolutions of images without channels on cpu, in groups and in one, row-major and channels last: each output is a sum
- * of nothing, to which bias and residual are added, the same as reference's. */
+/* Convolutions of images with zero channels on cpu, with and without groups, row-major and channels last: each output
+ * is an empty sum plus bias and residual, the same as on reference. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,7 +45,7 @@ static sdlf_operation operation_of(const geometry *g)
     return o;
 }
 
-/* Run it, as it is or prepacked, into an output of NAN. */
+/* Run it, with plain or prepacked weights, on an output filled with NAN. */
 static void run(sdlf_calculator *calculator, sdlf_operation o, bool prepacks)
 {
     float *y = o.out[0].data;

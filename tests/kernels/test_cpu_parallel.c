@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sharing tasks among threads: each is done once, with a thread's number to itself, whatever threads there are. */
+/* Distributing tasks over threads: each runs once, with exclusive use of a thread number, on any number of threads. */
 #include <stdatomic.h>
 
 #include "calculators/cpu/cpu.h"
@@ -36,7 +36,7 @@ static void check_once(parallel *share, const cpu_calculator *cpu, int64_t count
     for (int64_t i = 0; i < MOST; i++) *wrong += all.done[i] != (i < count);
 }
 
-/* A task that shares tasks itself: the threads are busy, so that the inner ones have one. */
+/* A task that distributes tasks itself: all threads are busy, so the inner tasks run on one thread. */
 static void share_again(void *context, int64_t index, int thread)
 {
     tally *outer = context;
@@ -82,7 +82,7 @@ typedef struct tally_of_steps {
 static void note_step(void *context, int64_t step, int64_t index)
 {
     tally_of_steps *all = context;
-    int done = all->taken++; /* tasks of this step too, but none of those behind it */
+    int done = all->taken++; /* including tasks of this step, but none of later steps */
     if (done < step * all->count || done >= (step + 1) * all->count) all->wrong++;
     if (index < 0 || index >= all->count)
         all->wrong++;

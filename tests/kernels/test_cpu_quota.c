@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* How many threads the cpu calculator takes where nobody says: no more than the process has processors, which quotas of
- * containers make fewer than there are processors. */
+/* The default number of threads of the cpu calculator: at most the CPU cores available to the process, of which
+ * container quotas may leave fewer than the machine has. */
 #include <stdlib.h>
 
 #include <sdlf/machine.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* First layers on cpu: row-major images of few channels into outputs that are channels last, as plans for inference
- * bring them; beside reference, weights as they are and prepacked, the same bits at any number of threads. */
+/* Stem convolutions on cpu: row-major images of few channels into channels-last outputs, as in inference plans; against
+ * reference, with plain and prepacked weights, with the same bits at any number of threads. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -27,8 +27,8 @@ static const geometry geometries[] = {
     {3, 4, 9, 7, 16, {2, 5}, {3, 1}, 2, {0, 2}, {1, 0}, true, true, SDLF_RELU},       /* one vector, or more */
     {1, 3, 12, 80, 23, {3, 3}, {1, 2}, 1, {1, 0}, {1, 1}, true, true, SDLF_IDENTITY}, /* the last overlaps */
     {1, 3, 5, 6, 70, {1, 1}, {1, 1}, 1, {0, 0}, {0, 0}, false, false, SDLF_IDENTITY},
-    {1, 3, 6, 5, 40, {3, 3}, {2, 2}, 1, {7, 9}, {8, 7}, false, true, SDLF_RELU},   /* outputs of padding alone */
-    {1, 2, 40, 50, 33, {3, 3}, {5, 2}, 1, {0, 0}, {0, 0}, false, true, SDLF_RELU}, /* rows that nothing reads */
+    {1, 3, 6, 5, 40, {3, 3}, {2, 2}, 1, {7, 9}, {8, 7}, false, true, SDLF_RELU},   /* outputs of padding only */
+    {1, 2, 40, 50, 33, {3, 3}, {5, 2}, 1, {0, 0}, {0, 0}, false, true, SDLF_RELU}, /* unread rows */
 };
 
 static float *numbers(int64_t count, uint64_t seed)
@@ -81,7 +81,7 @@ static void *room(int64_t bytes, sdlf_tensor *tensor)
     return memory;
 }
 
-/* What cpu makes of it, row-major. */
+/* The result of cpu, row-major. */
 static float *result_of(sdlf_calculator *cpu, const sdlf_operation *given, bool ready)
 {
     const sdlf_shape shape = given->out[0].shape;

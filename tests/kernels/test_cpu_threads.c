@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The cpu calculator's threads where the system makes none, and in a child of fork(): each in a process of its own. */
+/* The cpu calculator's threads if the system creates none, and in a child of fork(): each in a separate process. */
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -15,7 +15,7 @@
 
 enum { TASKS = 40, LONG = 1000000 /* nanoseconds: worth sharing */, NOBODY = 65534, HANGS = 600 /* seconds */ };
 
-/* What `act` returns in a child of this process; -1 where it ended otherwise, or hung. */
+/* The result of `act` in a child process; -1 if it was killed or hung. */
 static int in_child(int (*act)(sdlf_calculator *cpu), sdlf_calculator *cpu)
 {
     int status = 0;
@@ -35,7 +35,7 @@ static void note(void *context, int64_t index, int thread)
     done[index]++;
 }
 
-/* Are all tasks done once? */
+/* True if all tasks are run once. */
 static bool shares(sdlf_calculator *cpu)
 {
     bool good = true;
@@ -62,7 +62,7 @@ static void *return_at_once(void *unused)
     return unused;
 }
 
-/* A user's limit counts all processes of that user; root has none, and some sandboxes let everybody pass. */
+/* The limit counts all processes of a user; root has no limit, and some sandboxes do not enforce it. */
 static bool limit_processes(void)
 {
     pthread_t thread;
@@ -101,7 +101,7 @@ static void threads_that_cannot_be_made_are_done_without(void)
 
 static int use_after_fork(sdlf_calculator *inherited)
 {
-    if (!shares(inherited)) return 2; /* by the one thread that there is */
+    if (!shares(inherited)) return 2; /* by the only thread */
     sdlf_calculator *own = open_with(3);
     if (own == NULL || cpu_from(own)->threads != 3) return 3;
     if (!shares(own)) return 4;
@@ -116,11 +116,11 @@ static void a_child_of_fork_computes(void)
     if (!CHECK(cpu != NULL)) return;
     CHECK(shares(cpu));
     for (int i = 0; i < 5; i++) CHECK_EQUAL(in_child(use_after_fork, cpu), 0);
-    CHECK(shares(cpu)); /* and the parent goes on */
+    CHECK(shares(cpu)); /* and the parent continues */
     sdlf_calculator_close(cpu);
 }
 
-/* A child of a process whose threads are at work as it forks. */
+/* A child of a process that forks while its threads are running. */
 static int fork_inside(sdlf_calculator *cpu)
 {
     return shares(cpu) ? 0 : 2;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What "auto" of the cuda calculator takes where ways are far apart: a row for each branch of its rules, with the
- * microseconds of what it takes and of what comes next, on the GPU of compute capability 9.0 that the rules are fitted
- * to (an H200). */
+/* What "auto" of the cuda calculator chooses where algorithms differ clearly in speed: a row for each branch of its
+ * rules, with the microseconds of the choice and of the runner-up, on the GPU of compute capability 9.0 that the rules
+ * are tuned for (an H200). */
 #include <stdio.h>
 
 #include <sdlf/calculator.h>
@@ -10,7 +10,7 @@
 
 enum { MODES = SDLF_MATH_COUNT + 1, DOUBLE = SDLF_MATH_COUNT /* float64 */ };
 
-/* NULL where there is no such GPU. */
+/* NULL if there is no such GPU. */
 static sdlf_calculator *open_in(int mode)
 {
     sdlf_calculator *cuda = NULL;
@@ -27,11 +27,11 @@ static sdlf_tensor of(int mode, sdlf_shape shape)
     return sdlf_tensor_view(mode == DOUBLE ? SDLF_FLOAT64 : SDLF_FLOAT32, shape, NULL);
 }
 
-/* ---- products ---- */
+/* ---- GEMMs ---- */
 
 static const struct gemm_choice {
     int mode, m, n, k;
-    bool transpose_b, ready; /* is b ready? */
+    bool transpose_b, ready; /* b is prepacked */
     const char *taken;
 } gemms[] = {
     {SDLF_MATH_FP32, 1, 10, 1024, true, false, "gemv"},                 /* 1.2; skinny-n 1.9 */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every backward kind of reference against finite differences of its forward kind, except for windows: those are in
- * test_gradients_windows.c. */
+/* Every backward kind of reference against finite differences of its forward kind, except those with windows, which are
+ * in test_gradients_windows.c. */
 #include "calculators/fusions/gemm_backward_sgd.h"
 #include "differences.h"
 
@@ -12,7 +12,7 @@ static void activations(void)
 {
     static const struct {
         sdlf_activation activation;
-        double scale, shift; /* of x, to where the function is interesting */
+        double scale, shift; /* of x, to the interesting range of the function */
     } cases[] = {
         {{.function = SDLF_IDENTITY}, 1, 0},
         {{.function = SDLF_RELU}, 1, 0},
@@ -155,7 +155,7 @@ static void attention(void)
     }
 }
 
-/* The gradient by weights is a gemm of a network's; here those by a and the states. */
+/* Gradients with respect to a and the states; a network computes the weight gradient with a gemm. */
 static void lstm(void)
 {
     for (int i = 0; i < 2; i++) {
@@ -202,7 +202,7 @@ static void gru(void)
     }
 }
 
-/* The loss is out[1] of the forward kind; dloss stands where dy does elsewhere. */
+/* The loss is out[1] of the forward kind; dloss takes the place of dy. */
 static void softmax_cross_entropy(void)
 {
     static const float smoothings[] = {0, 0.2f};
@@ -247,7 +247,7 @@ static void gemm_backward_sgd(void)
                                .fused = {.fusion = &sdlf_gemm_backward_sgd_fusion}};
     memcpy(kept.data, w.data, sizeof(double) * 20);
     compute(&backward);
-    for (int e = 0; e < 20; e++) { /* from the step back to the gradient */
+    for (int e = 0; e < 20; e++) { /* recover the gradient from the update */
         double *before = kept.data, *after = w.data;
         ((double *)gradient.data)[e] = (before[e] - after[e]) / *(double *)rate.data;
     }

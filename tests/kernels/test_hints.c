@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Hints of an operation change no bit of what it computes: `ahead`, wherever that lies. */
+/* Hints of an operation change no bit of its results: `ahead`, at any address. */
 #include "testing.h"
 
 #include <stdlib.h>
@@ -34,7 +34,7 @@ static sdlf_tensor room(sdlf_calculator *calculator, int64_t bytes)
     return made;
 }
 
-/* A convolution channels last, by itself and told that a large block of memory is read behind it: from its beginning,
+/* A channels-last convolution, alone and with the hint that a large block of memory is read next: from its beginning,
  * and from odd addresses. */
 static void convolve(sdlf_calculator *calculator, float *plain, float *told)
 {
@@ -82,7 +82,7 @@ static void what_is_ahead_changes_nothing(void)
             sdlf_calculator *calculator = NULL;
             const sdlf_status status =
                 sdlf_calculator_open(&calculator, name, &(sdlf_calculator_options){.math = (sdlf_math)math});
-            if (status == SDLF_ERROR_UNSUPPORTED) continue; /* a mode that it has not */
+            if (status == SDLF_ERROR_UNSUPPORTED) continue; /* an unsupported mode */
             if (!CHECK_OK(status)) continue;
             convolve(calculator, plain, told);
             sdlf_calculator_close(calculator);

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /* Every operation of every calculator against `reference`; with --bench, its speed. options.h has the command line.
  *
- * There are many cases; ctest runs several processes of this program side by side, each with families of its own
- * (--family) and one with all that are left (--but); what cuDNN computes of the largest family is a process, too.
+ * There are many cases; ctest runs several processes of this program in parallel, each with its own families (--family)
+ * and one with all remaining ones (--but); cuDNN's part of the largest family also has its own process.
  *
  * Each case runs on every calculator with each of its algorithms: on the host with 1, 2 and 3 threads, on a device
- * twice; then once with operands off their alignment, and once with weights prepacked where there is such a form. In
- * the other math modes that a calculator has, products run in one opening, those in float64 with auto alone. Large
- * cases are for devices; of their algorithms auto alone runs more than once. Reference, whose results are what is
- * expected, runs again off alignment, and where operands are aliased. Outputs must be within the case's tolerance of
- * reference's, the same bits at every thread count, and written completely; inputs and the bytes around every operand
- * must stay as they were. A kernel that two calculators share is tried on the first of them.
+ * twice; then once with misaligned operands, and once with prepacked weights if the kernel supports them. In the other
+ * math modes of a calculator, matrix products run in one opening, and those in float64 only with auto. Large cases are
+ * for devices; of their algorithms, only auto runs more than once. Reference, which computes the expected results, runs
+ * again with misaligned and with aliased operands. Outputs must be within the case's tolerance of reference's, bitwise
+ * equal at every thread count, and written completely; inputs and the bytes around every operand must be unchanged. A
+ * kernel that two calculators share is tested on the first of them.
  *
- * An operation that a calculator has not is told in its summary line; for `cpu` it is a failure where the contract asks
- * for it: every kind in float32, and forward kinds in float64, but fusions that are left to their parts. */
+ * The summary line of a calculator lists unsupported operations. For `cpu` they are failures if the contract requires
+ * them: every kind in float32, and forward kinds in float64, except fusions that are left to their parts. */
 #include "check.h"
 #include "coverage.h"
 #include "families.h"
@@ -32,8 +32,8 @@ enum { MAX_MACHINES = 16 };
 typedef struct checker {
     kernel_sink sink;
     kernel_options asked;
-    sample turn;   /* with --seconds or --parts: which cases' turn it is */
-    int64_t taken; /* cases */
+    sample turn;   /* with --seconds or --parts: which cases are due */
+    int64_t taken; /* cases run */
     sdlf_calculator *reference;
     machine machines[MAX_MACHINES];
     int machine_count;
@@ -42,12 +42,12 @@ typedef struct checker {
 
 static checker state; /* the tests below take no arguments */
 
-/* Failures of one kind after which its further cases are left out: one broken kernel should not fill the screen. */
+/* After so many failures of one kind its further cases are skipped: one broken kernel should not flood the output. */
 enum { PATIENCE = 20 };
 
 /* ---- one case ---- */
 
-/* Is another machine's kernel the same? Then it is tried there: most of cudnn's are cuda's. */
+/* True if another machine has the same kernel, which is then tested there: most of cudnn's are cuda's. */
 static bool is_another_machines(const checker *c, const machine *m, const sdlf_operation *operation)
 {
     const sdlf_kernel_slot *slot = sdlf_calculator_slot(m->calculator[0], operation);
@@ -58,7 +58,7 @@ static bool is_another_machines(const checker *c, const machine *m, const sdlf_o
     return false;
 }
 
-/* Is it for this machine? */
+/* True if the case is for this machine. */
 static bool is_for(const checker *c, const machine *m, const kernel_case *made)
 {
     if (is_another_machines(c, m, &made->operation)) return false;
@@ -93,7 +93,7 @@ static void check_one(kernel_sink *sink, const kernel_case *made)
     kernel_images given, expected;
     kernel_images_make(&given, made, c->reference);
     kernel_case apart = *made;
-    apart.aliased = false; /* what is expected is computed with every operand in a place of its own */
+    apart.aliased = false; /* the expected result is computed without aliasing */
     kernel_run(&expected, &apart, &given, 0, c->reference, 0, false, "reference");
     for (int i = 0; i < c->machine_count; i++) {
         if (is_for(c, &c->machines[i], made)) kernel_check_on(&c->machines[i], made, &given, &expected);
@@ -108,7 +108,7 @@ static void check_one(kernel_sink *sink, const kernel_case *made)
     }
 }
 
-/* Is there another calculator than reference that takes the operation? */
+/* True if a calculator other than reference supports the operation. */
 static bool is_taken(const checker *c, const sdlf_operation *operation)
 {
     for (int i = 0; i < c->machine_count; i++) {
@@ -119,8 +119,8 @@ static bool is_taken(const checker *c, const sdlf_operation *operation)
     return false;
 }
 
-/* A case, and the same as training stores it, channels last and in 16 bits or with weights as the images, where a
- * calculator has that. */
+/* Check a case, and, if a calculator supports it, the same in training's storage: channels last, in 16 bits or with
+ * weights in the images' type. */
 static void check_case(kernel_sink *sink, const kernel_case *made)
 {
     static const sdlf_dtype storage[] = {SDLF_BFLOAT16, SDLF_FLOAT16, SDLF_FLOAT32};
@@ -128,7 +128,7 @@ static void check_case(kernel_sink *sink, const kernel_case *made)
     const sdlf_operation *operation = &made->operation;
     const sdlf_operation_class *type = sdlf_operation_type(operation);
     check_one(sink, made);
-    int count = type->channels_last != 0 ? 3 : 2; /* float32 of other kinds is the case itself */
+    int count = type->channels_last != 0 ? 3 : 2; /* for other kinds float32 is the case itself */
     for (int i = 0; i < count && type->storage != 0; i++) {
         kernel_case stored = *made;
         if (kernel_dtype(operation) != SDLF_FLOAT32 || sdlf_operation_is_channels_last(operation)) return;
@@ -167,7 +167,7 @@ static void check_family(void)
     if (state.taken == before) test_skip("none of its cases was asked for");
 }
 
-/* With --seconds: all families, as often as it takes, a part of the cases of all of them each time. With --parts: once. */
+/* With --seconds: pass over all families repeatedly, each time with a part of all cases. With --parts: one pass. */
 static void some_of_the_cases(void)
 {
     if (state.asked.parts > 0)
@@ -185,7 +185,7 @@ static void some_of_the_cases(void)
     if (state.taken == 0) test_skip("no case was asked for, or there was no time");
 }
 
-/* A sink that only counts: the cases that every machine can take, not those that only devices run. */
+/* A sink that only counts the cases that every machine can run, not those for devices only. */
 typedef struct counter {
     kernel_sink sink;
     int64_t cases[SDLF_OPERATION_COUNT], fused[KERNEL_FUSIONS];
@@ -200,7 +200,7 @@ static void count_case(kernel_sink *sink, const kernel_case *made)
     if (fusion >= 0) all->fused[fusion]++;
 }
 
-/* Fusions, too: what is expected of them is what the operations that they stand for compute on reference. */
+/* Including fusions, whose expected results are computed by their member operations on reference. */
 static void every_kind_has_cases(void)
 {
     counter all = {.sink.take = count_case};
@@ -230,7 +230,7 @@ static void cpu_has_every_operation(void)
     }
 }
 
-/* An algorithm that takes none of the cases would not be tested at all. */
+/* An algorithm that accepts none of the cases would not be tested at all. */
 static void every_algorithm_of_cpu_ran(void)
 {
     kernel_check_algorithms(state.machines, state.machine_count, "cpu");
@@ -246,8 +246,8 @@ static void every_algorithm_of_cuda_ran(void)
     kernel_check_algorithms(state.machines, state.machine_count, "cuda");
 }
 
-/* How many thread counts it is opened with. reference takes part too, with one: its aliasing, guards and complete
- * writing are held to the same rules. A device knows no threads: a second run must give the same bits. */
+/* The number of thread counts that it is opened with. reference is included, with one: the same rules apply to its
+ * aliasing, guards and complete writing. A device has no thread count: a second run must give the same bits. */
 static int openings(const machine *m)
 {
     if (state.asked.once || m->math != SDLF_MATH_FP32 || strcmp(m->type->name, "reference") == 0) return 1;
@@ -265,7 +265,7 @@ static void open_machine(const sdlf_calculator_class *type, sdlf_math math)
         opened = status == SDLF_OK;
         if (opened) continue;
         printf("%s, %s: not tested: %s\n", type->name, sdlf_math_name(math), sdlf_error_message());
-        CHECK(status == SDLF_ERROR_DEVICE || status == SDLF_ERROR_UNSUPPORTED); /* what it needs is not here */
+        CHECK(status == SDLF_ERROR_DEVICE || status == SDLF_ERROR_UNSUPPORTED); /* its device or library is missing */
     }
     m->one_block = opened && !state.asked.once && !sdlf_calculator_shares_memory(m->calculator[0], state.reference);
     if (opened) state.machine_count++;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* Math modes: products in fp16 and bf16 are those of operands rounded to the mode's format, whatever computes them.
+/* Math modes: products in fp16 and bf16 are those of operands rounded to the mode's format, for every algorithm.
  *
- * A calculator computes an operation on operands as they are, and the reference on operands rounded here. The two may
- * differ by the rounding of float32 sums alone, which is far less than the rounding of operands: another mode would be
- * seen. */
+ * A calculator computes an operation on the original operands, and the reference on operands rounded here. The two may
+ * differ only by the rounding of float32 sums, which is far less than the rounding of operands, so that a wrong mode
+ * would be detected. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -81,7 +81,7 @@ static void job_run(const job *j, sdlf_calculator *calculator, int algorithm, fl
     }
     CHECK_OK(sdlf_tensor_create(&operation.out[0], calculator, SDLF_FLOAT32, j->operation.out[0].shape));
     int64_t bytes = sdlf_tensor_bytes(&operation.out[0]);
-    memset(out, 0xff, (size_t)bytes); /* NaN, where nothing is written */
+    memset(out, 0xff, (size_t)bytes); /* NaN wherever nothing is written */
     CHECK_OK(calculator->type->upload(calculator, operation.out[0].data, out, bytes));
     CHECK_OK(sdlf_calculator_run(calculator, &operation));
     CHECK_OK(calculator->type->download(calculator, out, operation.out[0].data, bytes));
@@ -91,7 +91,7 @@ static void job_run(const job *j, sdlf_calculator *calculator, int algorithm, fl
 
 /* ---- comparing ---- */
 
-/* Sums of float32 are off by a few units of the last place each step; tensor cores cut off what does not fit. */
+/* Float32 sums are off by a few units in the last place per step; tensor cores truncate. */
 static int64_t wrong_ones(const job *j, int64_t depth)
 {
     double allowed = (double)j->magnitude * 0x1p-22 * (double)(depth + 8);
@@ -194,7 +194,7 @@ static void check_convolutions(sdlf_calculator *calculator, sdlf_calculator *ref
     }
 }
 
-/* Operands within 1; down to where float16 has few bits or none; and up to where it has infinities only. */
+/* Operands up to 1; down to where float16 has few bits or none; and up to where it overflows. */
 static void operands_are_rounded(void)
 {
     static const float magnitudes[] = {1, 1e-6f, 1e5f};

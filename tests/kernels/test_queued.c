@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* What a kernel writes is there for the one that is queued behind it, whose blocks may have begun before: an operation
- * behind a product that takes long and writes one of its operands has the same outputs, bit for bit, as where the host
- * waited between the two. With prepacked weights and without. */
+/* A kernel's output is visible to the kernel queued after it, whose blocks may have started early: an operation after a
+ * long-running GEMM that writes one of its operands has bitwise the same outputs as if the host had waited between the
+ * two, with prepacked weights and without. */
 #include "testing.h"
 
 #include <stdlib.h>
@@ -11,10 +11,10 @@
 
 #include "calculators/fusions/inverted_residual.h"
 
-/* Operands that the product writes have up to so many numbers, each a sum of so many terms. */
+/* Operands that the GEMM writes have up to MOST elements, each a sum of TERMS terms. */
 enum { MOST = 16, TERMS = 1 << 17, LARGEST = 4096 };
 
-/* An operation, and the input that is written. */
+/* An operation, and which of its inputs is written. */
 typedef struct follower {
     sdlf_operation operation;
     int written;
@@ -135,7 +135,7 @@ static void fill(sdlf_calculator *calculator, const sdlf_tensor *made, double va
     CHECK_OK(sdlf_calculator_run(calculator, &o));
 }
 
-/* The operands of the product, whose results are all 1. */
+/* The operands of the GEMM, whose results are all 1. */
 typedef struct product {
     sdlf_tensor a, b;
 } product;
@@ -152,7 +152,7 @@ static product make_product(sdlf_calculator *calculator)
 
 typedef enum queueing { NOT_WRITTEN, WAITED_FOR, QUEUED } queueing;
 
-/* The operation's output, behind the product or without it. */
+/* The operation's output, after the GEMM or without it. */
 static void run(sdlf_calculator *calculator, const follower *f, const product *p, queueing order, float *found)
 {
     static const float zeros[MOST];
@@ -190,7 +190,7 @@ static void compare(sdlf_calculator *calculator, follower f, const product *p, b
     give_back(calculator, &o->workspace);
 }
 
-/* Operands of numbers from -1 to 1, and both ways. */
+/* With operands from -1 to 1, in both orders. */
 static void try_follower(sdlf_calculator *calculator, follower f, const product *p)
 {
     sdlf_operation *o = &f.operation;
@@ -222,7 +222,7 @@ static void what_is_written_is_there_for_the_next(void)
             sdlf_calculator *calculator = NULL;
             sdlf_status status =
                 sdlf_calculator_open(&calculator, type->name, &(sdlf_calculator_options){.math = (sdlf_math)math});
-            if (status == SDLF_ERROR_UNSUPPORTED) continue; /* a mode that it has not */
+            if (status == SDLF_ERROR_UNSUPPORTED) continue; /* an unsupported mode */
             if (!CHECK_OK(status)) continue;
             const product p = make_product(calculator);
             for (int k = 0; k < count; k++) try_follower(calculator, tried[k], &p);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /* The reference calculator against small examples worked out by hand, one or more for every kind of operation; here
- * those that move, multiply and add. Windows are in test_reference_windows.c, what training needs in
- * test_reference_training.c, updates in test_reference_updates.c. Gradients are held against finite differences as
- * well, in test_gradients.c; augmentation in test_augmentation.c. */
+ * data movement, products and sums. Windows are in test_reference_windows.c, training operations in
+ * test_reference_training.c, updates in test_reference_updates.c. Gradients are also compared with finite differences,
+ * in test_gradients.c; augmentation is in test_augmentation.c. */
 #include "by_hand.h"
 
 #define CHECK_VALUES(found, ...) BY_HAND(1e-12, found, __VA_ARGS__)

@@ -64,7 +64,7 @@ static void dropout(void)
     }
     CHECK_EQUAL(wrong, 0);
     CHECK(kept > 850 && kept < 1150); /* a quarter of 4000, give or take 5 deviations */
-    o.dropout.first = 1001;           /* a part draws what the whole drew there */
+    o.dropout.first = 1001;           /* a part draws the same as that range of the whole */
     o.in[0] = d(sdlf_shape(50), x + 1001), o.out[0] = d(sdlf_shape(50), dx);
     compute(o);
     for (int e = 0; e < 50; e++) wrong += dx[e] != y[1001 + e];
@@ -156,7 +156,7 @@ static void softmax_cross_entropy(void)
     sdlf_operation o = {.kind = SDLF_SOFTMAX_CROSS_ENTROPY_FORWARD};
     o.in[0] = d(shape, logits), o.in[1] = of(SDLF_INT32, sdlf_shape(2), labels);
     o.out[0] = d(shape, p), o.out[1] = d(sdlf_shape(1), loss), o.out[2] = d(sdlf_shape(3), metrics);
-    compute(o); /* -log 3/4 and -log 1/2; of the two fives the first is taken, which is wrong */
+    compute(o); /* -log 3/4 and -log 1/2; of the two fives the first is predicted, which is wrong */
     double sum = -log(0.75) - log(0.5);
     CHECK_VALUES(p, 0.25, 0.75, 0.5, 0.5);
     CHECK_VALUES(loss, sum / 2);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The reference calculator against small examples worked out by hand: updates of parameters, by themselves and with the
- * backward pass before them in one operation. */
+/* The reference calculator against small examples worked out by hand: parameter updates, alone and fused with the
+ * preceding backward pass. */
 #include "by_hand.h"
 
 #include "calculators/fusions/conv2d_pool.h"
@@ -125,7 +125,7 @@ static void check_finite(void)
     CHECK(found[0] == 1);
     x[2] = 0;
     compute(o);
-    CHECK(found[0] == 1); /* an earlier tensor's stays */
+    CHECK(found[0] == 1); /* an earlier tensor's flag stays */
 }
 
 static void loss_scale_update(void)
@@ -184,7 +184,7 @@ static void gemm_backward_sgd(void)
     CHECK_VALUES(b, -3.5);
 }
 
-/* The backward pass and each update by itself, and all in one. */
+/* The backward pass and each update separately, and all fused. */
 static void conv2d_relu_max_pool_backward_sgd(void)
 {
     enum { X = 2 * 2 * 4 * 4, W = 3 * 2 * 3 * 3, Y = 2 * 3 * 2 * 2 };

@@ -45,7 +45,7 @@ static void conv2d_forward(void)
     CHECK_VALUES(spread, 64);
 }
 
-/* Two groups of two channels, three filters each, 1x1: every filter sees its own group alone. */
+/* Two groups of two channels, three filters each, 1x1: every filter sees only its own group. */
 static void conv2d_groups(void)
 {
     double x[] = {1, 10, 100, 1000}, w[] = {1, 1, 2, 0, 0, 3, 1, 1, 2, 0, 0, 3}, y[6];
@@ -105,7 +105,7 @@ static void conv2d_relu_max_pool(void)
 
 /* ---- pools ---- */
 
-/* Three windows of 2x2: of two equal maxima, of none that is positive, and with a number that is none. */
+/* Three windows of 2x2: with two equal maxima, without positive values, and with a NaN. */
 static void max_pool2d_with_mask(void)
 {
     double x[] = {1, 3, -1, -2, 4, NAN, 3, 0, -1, -3, 4, 4}, y[3], dy[] = {8, 5, 7}, dx[12];

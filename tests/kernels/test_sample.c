@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The parts in which the kernel tests take their cases where there is not the time for all. */
+/* The sampling of cases by the kernel tests when there is not enough time for all. */
 #include "sample.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ enum { CASES = 12266 };
 
 static unsigned char taken[CASES];
 
-/* One turn of the generators; how many cases it takes. */
+/* One pass of the generators; returns the number of cases run. */
 static int turn(sample *s)
 {
     int found = 0;
@@ -43,7 +43,7 @@ static void every_case_has_its_turn(void)
     CHECK_EQUAL(wrong, 0);
 }
 
-/* Parts by their number: runs that go on where the last one ended see every case once. */
+/* Consecutive runs of a number of parts, each starting where the last one ended, cover every case once. */
 static void runs_of_some_parts_go_on(void)
 {
     sample s;
@@ -61,8 +61,8 @@ static void runs_of_some_parts_go_on(void)
     CHECK_EQUAL(wrong, 0);
 }
 
-/* A part has some of each stretch of cases, and of every second or sixteenth case too: what a family's loops come
- * to. */
+/* A part has some of each range of cases, and also of every second or sixteenth case, since families emit cases in
+ * loops. */
 static void parts_are_spread(void)
 {
     enum { STRETCHES = 6 };
@@ -83,7 +83,7 @@ static void parts_are_spread(void)
     }
 }
 
-/* Two runs without time to speak of: the second begins where the first says, and not at the same part again. */
+/* Two runs with almost no time: the second starts where the first says, and not at the same part again. */
 static void a_run_ends_in_time_and_the_next_goes_on(void)
 {
     sample s;
@@ -103,7 +103,7 @@ static void a_run_ends_in_time_and_the_next_goes_on(void)
     CHECK_EQUAL(sample_goes_on(&s), 13);
 }
 
-/* A case that outlasted the time is none that was seen, and the last. */
+/* A case that exceeded the time does not count as run, and is the last. */
 static void a_case_that_takes_too_long_is_not_counted(void)
 {
     sample s = {.on = true, .deadline = 1e300};

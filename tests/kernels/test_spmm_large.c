@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* spmm_csr with more elements than 32 bits count. On devices with the memory for it, some 44 GB, half of them for a
- * form that is prepacked; on the host with addresses alone: the system lends one page of zeros for all that is never
- * written. All but the last elements are one row's. */
+/* spmm_csr with more elements than 32 bits can count. On devices with enough memory, some 44 GB, half of it for the
+ * prepacked form; on the host only with address space: the system maps one page of zeros for everything that is never
+ * written. All but the last elements are in one row. */
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -10,7 +10,7 @@
 
 #include "testing.h"
 
-enum { ROWS = 6, COLUMNS = 5, WIDTH = 2, LAST = 7 /* elements behind the long row */ };
+enum { ROWS = 6, COLUMNS = 5, WIDTH = 2, LAST = 7 /* elements after the long row */ };
 static const int64_t long_row = ((int64_t)1 << 31) + 300, room = (int64_t)48 << 30;
 
 static sdlf_status allocate(sdlf_calculator *c, sdlf_tensor *tensor)
@@ -25,8 +25,8 @@ static sdlf_status fill(sdlf_calculator *c, sdlf_dtype dtype, void *data, int64_
     return sdlf_calculator_run(c, &operation);
 }
 
-/* Row 0 is empty, row 1 the long one, of values 2^-10 in column 0; rows 2 to 5 have 0, 3, 1 and 3 elements, far
- * behind. */
+/* Row 0 is empty; row 1 is the long one, with values 2^-10 in column 0; rows 2 to 5 have 0, 3, 1 and 3 elements, at
+ * large offsets. */
 static sdlf_status make_matrix(sdlf_calculator *c, sdlf_tensor *a)
 {
     static const int32_t columns[LAST] = {1, 2, 4, 3, 0, 4, 4};
@@ -42,7 +42,7 @@ static sdlf_status make_matrix(sdlf_calculator *c, sdlf_tensor *a)
     return status == SDLF_OK ? c->type->synchronize(c) : status;
 }
 
-/* Twice: the matrix prepacked in the workspace, and ahead. */
+/* Run twice: with the matrix prepacked in the workspace, and in advance. */
 static void multiply(sdlf_calculator *c, sdlf_operation *operation, bool ready)
 {
     static const float expected[ROWS][WIDTH] = {{0, 0}, {0, 0}, {0, 0}, {-1, 18}, {2, -1}, {18, -2}};
@@ -104,7 +104,7 @@ static void elements_are_counted_with_64_bits(void)
 
 /* ---- on the host ---- */
 
-/* Row 1 has zeros and, on both sides of where 31 bits end, a few numbers; the rows behind it are those of
+/* Row 1 has zeros and a few values on both sides of the 31-bit boundary; the rows after it are those of
  * make_matrix. */
 static void fill_on_host(const sdlf_tensor *a)
 {
@@ -121,7 +121,7 @@ static void fill_on_host(const sdlf_tensor *a)
     memcpy((float *)sdlf_csr_values(a) + n, values, sizeof values);
 }
 
-/* As wide as the matrix's rows are summed in vectors: x and y repeat two columns. */
+/* Wide enough for vectorised sums: x and y repeat two columns. */
 static void multiply_on_host(const sdlf_tensor *a)
 {
     enum { WIDE = 16 };

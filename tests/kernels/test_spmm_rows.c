@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A row of y = log_softmax(a x) of spmm_csr depends only on its own elements: numbers of other rows, which take other
- * ways through a kernel, leave its bits as they are. */
+/* A row of y = log_softmax(a x) of spmm_csr depends only on its own elements: values in other rows that take other
+ * paths through a kernel do not change its bits. */
 #include "testing.h"
 
 #include <math.h>
@@ -9,14 +9,14 @@
 
 #include <sdlf/random.h>
 
-enum { ROWS = 300, MOST_WIDTH = 32, STRANGE = 37 /* every so many rows are */ };
+enum { ROWS = 300, MOST_WIDTH = 32, STRANGE = 37 /* distance between strange rows */ };
 
 static bool is_strange(int64_t row)
 {
     return row % STRANGE == STRANGE / 2;
 }
 
-/* Row r of a has one element, of column r. */
+/* Row r of a has one element, in column r. */
 static void make_matrix(sdlf_calculator *calculator, sdlf_tensor *a, bool single)
 {
     int64_t offsets[ROWS + 1];

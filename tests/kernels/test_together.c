@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Operations that a calculator puts together against the same operations one by one: the same outputs, except for the
- * order of sums.
+/* Operations that a calculator fuses into one launch, compared with the same operations one by one: the same outputs,
+ * except for the order of sums.
  *
  *     test_kernels_together [--math MODE]
  *
- * For tools that make kernels slow: one math mode alone. */
+ * For tools that slow kernels down: only one math mode. */
 #include <sdlf/random.h>
 
 #include "kernels/sequence.h"
@@ -18,7 +18,7 @@ static struct {
     sdlf_math first, last;
 } asked = {SDLF_MATH_FP32, SDLF_MATH_COUNT - 1};
 
-/* False, and a line on stderr, where it is not understood. */
+/* False, with a line on stderr, if the options are invalid. */
 static bool read_options(int argc, char **argv)
 {
     for (int i = 1; i < argc; i += 2) {
@@ -33,7 +33,7 @@ static bool read_options(int argc, char **argv)
     return true;
 }
 
-/* Calls `test` for every calculator that puts operations together, in every math mode. */
+/* Calls `test` for every calculator that fuses launches, in every math mode. */
 static void for_calculators(void (*test)(sdlf_calculator *calculator, sdlf_math math))
 {
     bool some = false;
@@ -44,7 +44,7 @@ static void for_calculators(void (*test)(sdlf_calculator *calculator, sdlf_math 
             sdlf_calculator *calculator = NULL;
             sdlf_status status =
                 sdlf_calculator_open(&calculator, type->name, &(sdlf_calculator_options){.math = (sdlf_math)math});
-            if (status == SDLF_ERROR_UNSUPPORTED) continue; /* a mode that this device has not */
+            if (status == SDLF_ERROR_UNSUPPORTED) continue; /* a mode that this device lacks */
             if (!CHECK_OK(status)) continue;
             test(calculator, (sdlf_math)math);
             sdlf_calculator_close(calculator);
@@ -154,7 +154,7 @@ static void updates_all(sdlf_calculator *calculator, sdlf_math math)
     static const sdlf_operation_kind kinds[] = {SDLF_SGD_UPDATE, SDLF_ADAM_UPDATE, SDLF_RMSPROP_UPDATE};
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
         updates(calculator, kinds[i], 2, true);
-        updates(calculator, kinds[i], SEQUENCE_OPERATIONS, false); /* more than a launch takes */
+        updates(calculator, kinds[i], SEQUENCE_OPERATIONS, false); /* more than fit in a launch */
     }
 }
 
@@ -163,7 +163,7 @@ static void updates_are_one(void)
     for_calculators(updates_all);
 }
 
-/* Are tensors finite, of which none is not (bad -1), or that one, at its end? */
+/* Check tensors for finite values: all are finite (bad -1), or tensor `bad` is not, at its end. */
 static void checks(sdlf_calculator *calculator, int count, int bad)
 {
     static float spoilt[1025];
@@ -196,7 +196,7 @@ static void checks_are_one(void)
     for_calculators(checks_all);
 }
 
-/* Weights (K,C,R,S) to 16 bits, (K,R,S,C), as plans for training have them. */
+/* Convert weights (K,C,R,S) to 16-bit (K,R,S,C), as in training plans. */
 static void weights_all(sdlf_calculator *calculator, sdlf_math math)
 {
     (void)math;
@@ -224,7 +224,7 @@ static void weights_become_16_bits_as_one(void)
     for_calculators(weights_all);
 }
 
-/* ---- a convolution that sums up for batch normalisation ---- */
+/* ---- a convolution that computes the sums of batch normalisation ---- */
 
 typedef struct layer {
     int64_t n, side, c, k;
@@ -269,7 +269,7 @@ static sdlf_operation convolution_of(sequence *s, sdlf_operation_kind kind, sdlf
     return conv;
 }
 
-/* A convolution, and batch normalisation of what it writes. */
+/* A convolution and batch normalisation of its output. */
 static void normalize(sdlf_calculator *calculator, sdlf_dtype dtype, const layer *l)
 {
     sequence *s = calloc(1, sizeof *s);
@@ -330,7 +330,7 @@ static void *numbers_of(sdlf_dtype dtype, int64_t count)
     return numbers;
 }
 
-/* The last image of a batch is convolved as it is by itself, though by another kernel where the batch has work for all multiprocessors. */
+/* The last image of a batch has the same result as alone, although another kernel runs if the batch occupies all multiprocessors. */
 static void convolve_last(sdlf_calculator *calculator, sdlf_dtype dtype, const layer *l, sdlf_operation_kind kind)
 {
     enum { READ, READ_LAST, WRITTEN, WRITTEN_LAST };
@@ -364,9 +364,9 @@ static void convolve_all(sdlf_calculator *calculator, sdlf_math math)
     static const layer layers[] = {
         {31, 24, 72, 72, 3, 1, false, 1},  /* an odd number of tiles of 8 x 8 pixels, one tap's weights after another */
         {67, 16, 64, 128, 3, 1, false, 1}, /* columns of tiles of 128 channels, and of 64 */
-        {40, 21, 24, 16, 3, 1, false, 1},  /* all weights at hand; tiles that are cut off */
+        {40, 21, 24, 16, 3, 1, false, 1},  /* all weights resident; partial tiles */
         {70, 13, 32, 32, 5, 1, false, 1},  /* a window of 5 x 5 */
-        {40, 24, 128, 32, 3, 1, false, 1}, /* all weights at hand, and a box of some of the channels at a time */
+        {40, 24, 128, 32, 3, 1, false, 1}, /* all weights resident, with TMA boxes of some of the channels at a time */
         {67, 16, 136, 200, 3, 1, false, 1}, /* several columns and several loads of channels */
         {600, 4, 72, 128, 3, 1, false, 1},  /* tiles of 128 columns, each shared by two blocks of a large GPU */
         {40, 29, 88, 88, 3, 1, false, 88},  /* depthwise, by boxes of the image */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* relu, relu6, clip, leaky_relu, sigmoid and tanh: values, what is refused, gradients. */
+/* relu, relu6, clip, leaky_relu, sigmoid and tanh: values, rejected inputs, gradients. */
 #include "layers/gradients.h"
 
 static sdlf_node build_relu(sdlf_model *model, const sdlf_node *x, const void *options)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* add: shapes, what is refused, gradients, also where both inputs are one. */
+/* add: shapes, rejected inputs, gradients, also if both inputs are the same node. */
 #include "layers/gradients.h"
 
 static sdlf_node build(sdlf_model *model, const sdlf_node *x, const void *options)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* avg_pool2d and global_avg_pool2d: shapes, what is refused, gradients. */
+/* avg_pool2d and global_avg_pool2d: shapes, rejected inputs, gradients. */
 #include "layers/gradients.h"
 
 static sdlf_node build(sdlf_model *model, const sdlf_node *x, const void *options)

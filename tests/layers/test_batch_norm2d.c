@@ -35,7 +35,7 @@ static void parameters_follow(void)
     sdlf_model_free(model);
 }
 
-/* Without a scale the weight is there, as 1, and the bias alone is trained. */
+/* Without a scale the weight exists, as 1, and only the bias is trained. */
 static void the_scale_may_be_left_out(void)
 {
     sdlf_model *model;
@@ -104,8 +104,8 @@ static void statistics_are_kept_and_used(void)
         check_statistics(test_calculator_class_at(index)->name);
 }
 
-/* In inference a normalisation folds into what comes before, but not through a reshape: its channels are then
- * others. */
+/* In inference, a normalisation is folded into the preceding layer, but not through a reshape, which changes the
+ * channels. */
 static void check_folding(const char *calculator_name, bool reshaped)
 {
     sdlf_calculator *calculator = NULL;

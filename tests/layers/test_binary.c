@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* binary and select: values with broadcasting, what is refused, gradients. */
+/* binary and select: values with broadcasting, rejected inputs, gradients. */
 #include "layers/gradients.h"
 
 static sdlf_node build(sdlf_model *model, const sdlf_node *x, const void *options)

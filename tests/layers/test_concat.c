@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* concat: shapes, what is refused, gradients. */
+/* concat: shapes, rejected inputs, gradients. */
 #include "layers/gradients.h"
 
 static sdlf_node build(sdlf_model *model, const sdlf_node *x, const void *options)

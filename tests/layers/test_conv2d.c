@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* conv2d: shapes, what is refused, gradients. */
+/* conv2d: shapes, rejected inputs, gradients. */
 #include "layers/gradients.h"
 
 static sdlf_node build(sdlf_model *model, const sdlf_node *x, const void *options)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* dropout: gradients with the forward pass's mask, other elements each step, nothing in inference. */
+/* dropout: gradients with the forward pass's mask, different elements in each step, no effect in inference. */
 #include "layers/gradients.h"
 
 static sdlf_node build(sdlf_model *model, const sdlf_node *x, const void *options)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* dynamic_quantize: its formula, by the operation of calculators that have it and put together by others; and products of
- * what it makes, whose scale and bias are taken into the sums. */
+/* dynamic_quantize: its formula, by the operation on calculators that have it and composed of others elsewhere; and
+ * matrix products of its output, with scale and bias fused in. */
 #include <math.h>
 #include <string.h>
 
@@ -41,7 +41,7 @@ static void quantise(sdlf_calculator *calculator, bool has_operation)
     sdlf_model_free(net);
 }
 
-/* Both signs; one sign, where the range still holds 0; nothing but zeros. */
+/* Both signs; one sign, where the range still includes 0; all zeros. */
 static void quantise_all(sdlf_calculator *calculator, bool has_operation)
 {
     for (int sign = 0; sign < 4; sign++) {
@@ -117,7 +117,7 @@ static sdlf_model *product_net(const form *f)
     return net;
 }
 
-/* How many steps it takes. */
+/* Returns the number of steps. */
 static int run(sdlf_model *net, sdlf_calculator *calculator, int rows, bool no_fusion, float *y)
 {
     sdlf_plan *plan = NULL;
@@ -156,7 +156,7 @@ static void products_take_their_scale_and_bias(void)
     }
 }
 
-/* One row of sums, which could as well be a number for each column. */
+/* A single row of sums, which could be mistaken for one value per column. */
 static void a_square_is_no_scale(void)
 {
     static float fused[COLUMNS], parts[COLUMNS];

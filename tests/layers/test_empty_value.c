@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Values without elements: outputs that cost nothing, on every calculator; no layer takes one. */
+/* Values without elements: outputs that cost nothing, on every calculator; no layer accepts one. */
 #include "testing.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 
 #include <sdlf/sdlf.h>
 
-/* y = relu(x) of two numbers a sample, beside an output of shape 0x3. */
+/* y = relu(x) of two elements per sample, and an output of shape 0x3. */
 static sdlf_model *network(void)
 {
     sdlf_model *net = sdlf_model_create("hollow");

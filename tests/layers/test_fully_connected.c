@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fully_connected: shapes, parameters, what is refused, gradients. */
+/* fully_connected: shapes, parameters, rejected inputs, gradients. */
 #include "layers/gradients.h"
 
 static sdlf_node build(sdlf_model *model, const sdlf_node *x, const void *options)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* graph_conv: shapes, what is refused, gradients on every calculator, constants, fusion. */
+/* graph_conv: shapes, rejected inputs, gradients on every calculator, constants, fusion. */
 #include "layers/gradients.h"
 
 /* A directed graph of 5 nodes: a hub, a node without arcs, an arc twice, a loop. Its matrix and the transpose of
@@ -176,7 +176,7 @@ static void constants_are_checked(void)
     sdlf_model_free(model);
 }
 
-/* On every calculator, fused or not, with a constant x or a written one: the same numbers as on reference. */
+/* On every calculator, fused or not, with a constant x or a written one: the same results as on reference. */
 static void inference_agrees(void)
 {
     float x[NODES * 3], expected[NODES * 6], found[NODES * 6];
@@ -207,7 +207,7 @@ static void inference_agrees(void)
     sdlf_model_free(model);
 }
 
-/* log_softmax of other rows than a graph_conv makes, three elements of each six: nothing of it goes into the product. */
+/* log_softmax over rows other than graph_conv's, three elements of each six: it is not fused into the product. */
 static void rows_of_another_shape_stay_apart(void)
 {
     float x[NODES * 3], expected[NODES * 6], found[NODES * 6];
@@ -241,8 +241,8 @@ static void rows_of_another_shape_stay_apart(void)
     sdlf_model_free(model);
 }
 
-/* What is not a number makes all of a node's outputs so, and those of no node that it has no arc to; few classes and
- * many. */
+/* A NaN makes all of a node's outputs NaN, but not those of nodes that are not connected to it; with few and many
+ * classes. */
 static void nan_stays_in_its_rows(void)
 {
     for (int units = 5; units <= 80; units += 75) {

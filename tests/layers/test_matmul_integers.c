@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* matmul of bytes: int32 products less zero points, by the operation of calculators that have it, and put together from
- * others' by one that has not; zero points of every shape; what is refused. */
+/* matmul of bytes: int32 products with zero points subtracted, by the operation on calculators that have it, and by
+ * others together elsewhere; zero points of every shape; rejected inputs. */
 #include <string.h>
 
 #include "framework/plan/networks.h"
@@ -46,7 +46,7 @@ static int32_t expected(const product *p, int64_t n, int64_t i, int64_t j)
     return (int32_t)sum;
 }
 
-/* An input of bytes, of that shape for the whole batch: one sample of rank + 1 axes, of which the first goes. */
+/* An input of bytes, of that shape for the whole batch: one sample of rank + 1 axes, the first of which is removed. */
 static sdlf_node input_of(sdlf_model *net, const char *name, sdlf_dtype dtype, sdlf_shape shape)
 {
     sdlf_node x = sdlf_input(net, name, dtype, shape);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* max_pool2d: shapes, what is refused, gradients, ties. */
+/* max_pool2d: shapes, rejected inputs, gradients, ties. */
 #include "layers/gradients.h"
 
 static sdlf_node build(sdlf_model *model, const sdlf_node *x, const void *options)
@@ -7,7 +7,7 @@ static sdlf_node build(sdlf_model *model, const sdlf_node *x, const void *option
     return sdlf_max_pool2d(model, x[0], options);
 }
 
-/* What is fused into one operation where a calculator can: not when the image is reshaped in between. */
+/* Fused into one operation if a calculator supports it, but not if the image is reshaped in between. */
 static sdlf_node build_after_conv(sdlf_model *model, const sdlf_node *x, const void *options)
 {
     sdlf_node y = sdlf_conv2d(model, x[0], &(sdlf_conv2d_options){.filters = 2, .kernel = {2, 2}});
@@ -87,7 +87,7 @@ static void gradients_match(void)
     check_all_gradients(cases, sizeof cases / sizeof cases[0]);
 }
 
-/* One window of equal values: whose is the gradient? */
+/* One window of equal values: which positions get the gradient. */
 static void check_ties(const char *calculator_name, int ties, bool no_fusion)
 {
     layer_case c = {.what = "ties",

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Layers that only move elements: value, cast, transpose, slice, pad, expand, tile, depth_to_space, space_to_depth.
- * Their values are compared with loops over indices, on every calculator; shapes, what is refused, gradients. */
+ * Their values are compared with loops over indices, on every calculator; shapes, rejected inputs, gradients. */
 #include "layers/gradients.h"
 
 static sdlf_node build_cast(sdlf_model *model, const sdlf_node *x, const void *options)
@@ -205,7 +205,7 @@ static void nonsense_is_refused(void)
     check_refused(build_pad, &(sdlf_pad_options){.before = {2, {0, -2}}, .after = {2, {0, -1}}}, sdlf_shape(3),
                   SDLF_ERROR_SHAPE, "leaves nothing of axis 1");
     check_refused(build_expand, &(sdlf_expand_options){.shape = {8, {1, 1, 1, 1, 1, 1, 1, 3}}, .samples = true},
-                  sdlf_shape(3), SDLF_ERROR_SHAPE, "at most 7 dimensions beside the batch");
+                  sdlf_shape(3), SDLF_ERROR_SHAPE, "at most 7 dimensions besides the batch");
     check_refused(build_expand, &(sdlf_expand_options){.shape = sdlf_shape(4, 2)}, sdlf_shape(3), SDLF_ERROR_SHAPE,
                   "1x3 cannot be broadcast with 4x2");
     check_refused(build_tile, &(sdlf_tile_options){.repeats = sdlf_shape(2)}, sdlf_shape(3), SDLF_ERROR_SHAPE,
@@ -221,14 +221,14 @@ static void nonsense_is_refused(void)
     check_output(build_cast, NULL, sdlf_shape(3, 4), sdlf_shape(3, 4));
 }
 
-/* A convolution or a readout behind each tells its elements apart. */
+/* A convolution or a readout after each distinguishes its elements. */
 static sdlf_node build_turned(sdlf_model *model, const sdlf_node *x, const void *options)
 {
     return sdlf_transpose(model, sdlf_transpose(model, x[0], options),
                           &(sdlf_transpose_options){.order = {3, {1, 0, 2}}});
 }
 
-/* The batch doubles, and half of it is taken away again. */
+/* The batch is doubled, and half of it is removed again. */
 static sdlf_node build_stretched(sdlf_model *model, const sdlf_node *x, const void *options)
 {
     sdlf_node y = sdlf_expand(model, sdlf_reshape(model, x[0], &(sdlf_reshape_options){.shape = sdlf_shape(3, 1)}),
@@ -237,7 +237,7 @@ static sdlf_node build_stretched(sdlf_model *model, const sdlf_node *x, const vo
     return y;
 }
 
-/* A value that is trained, once for each sample beside what is its own. */
+/* A trained value, repeated for each sample and combined with the sample's own. */
 static sdlf_node build_for_samples(sdlf_model *model, const sdlf_node *x, const void *options)
 {
     sdlf_node value =

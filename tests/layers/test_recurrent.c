@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* lstm and gru: gradients, what is refused, and both ends of a sequence. */
+/* lstm and gru: gradients, rejected inputs, and both ends of a sequence. */
 #include "layers/gradients.h"
 
 static sdlf_node build_lstm(sdlf_model *model, const sdlf_node *x, const void *options)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* reduce, arg_reduce and gather: values, shapes, what is refused, gradients. */
+/* reduce, arg_reduce and gather: values, shapes, rejected inputs, gradients. */
 #include "layers/gradients.h"
 
 static sdlf_node build(sdlf_model *model, const sdlf_node *x, const void *options)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The registry, and what every layer class must have. */
+/* The registry, and the required members of every layer class. */
 #include <string.h>
 
 #include <sdlf/layers.h>
@@ -68,7 +68,7 @@ static void inputs_are_checked(void)
     sdlf_model_free(model);
     model = sdlf_model_create("inputs");
     sdlf_input(model, "x", SDLF_FLOAT32, sdlf_shape(1, 1, 1, 1, 1, 1, 1, 1));
-    CHECK_FAILS(sdlf_model_build(model, 1), SDLF_ERROR_SHAPE, "at most 7 dimensions beside the batch");
+    CHECK_FAILS(sdlf_model_build(model, 1), SDLF_ERROR_SHAPE, "at most 7 dimensions besides the batch");
     sdlf_model_free(model);
     model = sdlf_model_create("inputs");
     sdlf_input(model, "x", SDLF_FLOAT32, sdlf_shape(16777216, 16777216, 16777216));

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* reshape and flatten: shapes, what is refused, gradients that pass through. */
+/* reshape and flatten: shapes, rejected inputs, gradients that pass through. */
 #include "layers/gradients.h"
 
 static sdlf_node build(sdlf_model *model, const sdlf_node *x, const void *options)
@@ -69,7 +69,7 @@ static void nonsense_is_refused(void)
     check_refused(build, &(sdlf_reshape_options){.shape = sdlf_shape(60, -2)}, x, SDLF_ERROR_ARGUMENT,
                   "shape (a dimension): expected -1 to");
     check_refused(build, &(sdlf_reshape_options){.shape = sdlf_shape(1, 1, 1, 1, 1, 1, 1, 60)}, x, SDLF_ERROR_SHAPE,
-                  "at most 7 dimensions beside the batch");
+                  "at most 7 dimensions besides the batch");
     check_refused(build, &(sdlf_reshape_options){.shape = sdlf_shape(16777216, 16777216, 16777216)}, x,
                   SDLF_ERROR_SHAPE, "does not hold");
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* resize: which axes, by a scale or to sizes; values are worked out by hand. (All its ways of looking: ONNX's own tests
- * of Resize.) */
+/* resize: axes, scales and sizes, with values computed by hand. (All modes are covered by ONNX's own tests of
+ * Resize.) */
 #include <stdlib.h>
 
 #include <sdlf/sdlf.h>
@@ -9,8 +9,8 @@
 
 static sdlf_calculator *reference;
 
-/* Two samples, the second 100 more than the first, of x (C,H,W) = (1,2,3); the shape that comes out, and its
- * numbers. */
+/* Resize two samples x (C,H,W) = (1,2,3), the second 100 more than the first; returns the output shape and
+ * values. */
 static sdlf_shape run(const sdlf_resize_options *options, float *y)
 {
     enum { COUNT = 6 };
@@ -33,7 +33,7 @@ static sdlf_shape run(const sdlf_resize_options *options, float *y)
     return shape;
 }
 
-/* The first sample's numbers are these, and the second's 100 more. */
+/* Check that the first sample has these values, and the second 100 more. */
 static void expect(const sdlf_resize_options *options, sdlf_shape shape, const float *values)
 {
     float y[200];
@@ -68,7 +68,7 @@ static void axes_and_sizes(void)
     expect(
         &(sdlf_resize_options){.axes = {2, {3, 2}}, .sizes = {2, {1, 4}}, .coordinates = asymmetric, .rounding = down},
         sdlf_shape(2, 1, 4, 1), VALUES(0, 0, 3, 3));
-    /* sizes with a scale of their own: what is looked at follows the scale */
+    /* sizes with a separate scale: sampling positions follow the scale */
     expect(
         &(sdlf_resize_options){
             .axes = {1, {3}}, .sizes = {1, {2}}, .scale = 0.5f, .coordinates = asymmetric, .rounding = down},
@@ -106,7 +106,7 @@ static void sizes_and_nearest_are_of_float32(void)
     row(&(sdlf_resize_options){.axes = axes, .scale = 1.1f, .coordinates = asymmetric, .rounding = down}, 22, 11, 10);
 }
 
-/* Corners are those of the output, also where scale x length, 20.8 here, is no whole number. */
+/* Corners are those of the output, even if scale x length, 20.8 here, is not an integer. */
 static void corners_are_the_outputs(void)
 {
     sdlf_resize_options options = {
@@ -136,7 +136,7 @@ static void what_cannot_be_is_refused(void)
     refuse(&(sdlf_resize_options){.scale = 2, .mode = SDLF_RESAMPLE_LINEAR}, SDLF_INT32, "");
 }
 
-/* Whole numbers can be picked, and stay what they are. */
+/* Integers can be picked by nearest neighbour, and stay unchanged. */
 static void integers_are_picked(void)
 {
     sdlf_model *net = sdlf_model_create("resize");

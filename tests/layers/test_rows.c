@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* matmul, conv_transpose2d, layer_norm, group_norm, lrn, top_k, resize, and pad's modes: values, what is refused,
+/* matmul, conv_transpose2d, layer_norm, group_norm, lrn, top_k, resize, and pad's modes: values, rejected inputs,
  * gradients. */
 #include "layers/gradients.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* embedding, position_embedding, rotary_embedding, rms_norm, multi_head_attention: values, what is refused,
+/* embedding, position_embedding, rotary_embedding, rms_norm, multi_head_attention: values, rejected inputs,
  * gradients. */
 #include "framework/plan/networks.h"
 #include "layers/gradients.h"
@@ -55,7 +55,7 @@ static sdlf_node build_masked_by_floats(sdlf_model *model, const sdlf_node *x, c
     return sdlf_multi_head_attention_masked(model, x[0], mask, options);
 }
 
-/* An embedding looked up by constant tokens, beside an input that has no other part. */
+/* An embedding indexed by constant tokens, with an input that has no other role. */
 static sdlf_node build_looked_up(sdlf_model *model, const sdlf_node *x, const void *options)
 {
     sdlf_node rounded = sdlf_binary(
@@ -119,7 +119,7 @@ static void values_match(void)
                  (const double[]){0, 4 * r}, 2);
 }
 
-/* A causal row sees nothing of what follows: the last position changes, and the others' outputs stay. */
+/* A causal row does not depend on later positions: the last position changes, and the others' outputs do not. */
 static void the_future_is_not_seen(void)
 {
     for (int index = 0; test_calculator_class_at(index) != NULL; index++) {
@@ -245,7 +245,7 @@ static void attention_drops(void)
     CHECK(memcmp(dropped, again, sizeof dropped) == 0);
 }
 
-/* Where what computes has the operation, attention is that in both passes, except for what needs the probabilities. */
+/* If the calculator has the operation, attention uses it in both passes, except where the probabilities are needed. */
 static void no_scores_are_stored(void)
 {
     const sdlf_multi_head_attention_options plain = {.heads = 2}, dropping = {.heads = 2, .dropout = 0.25f},

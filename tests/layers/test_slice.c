@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* slice takes what numpy's does: every start, end and step in and around an axis; two axes at once, named from either
- * end. */
+/* slice selects the same elements as NumPy: every start, end and step in and around an axis; two axes at once, counted
+ * from either end. */
 #include <stdlib.h>
 
 #include <sdlf/sdlf.h>
@@ -11,7 +11,7 @@ enum { LENGTH = 5, BEYOND = 7 };
 
 static sdlf_calculator *reference;
 
-/* x (2,ROWS,COLUMNS) through the slice; how many numbers come out, 0 where there is none to be had. */
+/* Slice x (2,ROWS,COLUMNS); returns the number of output elements, 0 if the slice is invalid. */
 static int run(const sdlf_slice_options *options, sdlf_shape shape, const float *x, float *y)
 {
     sdlf_model *net = sdlf_model_create("slice");
@@ -65,7 +65,7 @@ static void one_axis(void)
             }
 }
 
-/* Rows 2 and 0 of each sample, columns 1 and 2: axes by their numbers from the front and from the back. */
+/* Rows 2 and 0 of each sample, columns 1 and 2: axes counted from the front and from the back. */
 static void two_axes(void)
 {
     enum { ROWS = 3, COLUMNS = 4 };

@@ -53,7 +53,7 @@ static void values_match(void)
     }
 }
 
-/* By which a plan finds the logits for its loss, and an evaluation the loss of what it reads. */
+/* The class flags by which a plan finds the logits for its loss, and an evaluation the loss of its input. */
 static void classes_say_what_they_make(void)
 {
     CHECK(sdlf_layer_class_find("softmax")->scores == SDLF_SCORES_PROBABILITIES);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* softmax_cross_entropy: what is refused, the loss and the metrics by hand, gradients. */
+/* softmax_cross_entropy: rejected inputs, loss and metrics computed by hand, gradients. */
 #include "layers/gradients.h"
 
 static sdlf_node build(sdlf_model *model, const sdlf_node *x, const void *options)
@@ -19,7 +19,7 @@ static sdlf_node build_sequences(sdlf_model *model, const sdlf_node *x, const vo
     return sdlf_softmax_cross_entropy(model, x[0], labels, options);
 }
 
-/* Pictures of 2x3 pixels. */
+/* Images of 2x3 pixels. */
 static sdlf_node build_pictures(sdlf_model *model, const sdlf_node *x, const void *options)
 {
     sdlf_node labels = sdlf_binary(
@@ -168,8 +168,8 @@ static void weights_leave_rows_out(void)
     check_weights(true);
 }
 
-/* Pixels are rows whose channels lie apart: the same loss, metrics and step as of the rows, and pixels of weight 0
- * count nowhere. */
+/* Pixels are rows with strided channels: the same loss, metrics and step as for plain rows; pixels of weight 0 are
+ * ignored. */
 static void check_pixels(const char *calculator_name)
 {
     enum { CLASSES = 3, PIXELS = 6 };

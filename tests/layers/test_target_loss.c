@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* mse, mae, huber, bce_with_logits: what is refused, loss and metrics by hand, gradients by both inputs. */
+/* mse, mae, huber, bce_with_logits: rejected inputs, loss and metrics computed by hand, gradients of both inputs. */
 #include "layers/gradients.h"
 
 typedef struct loss_kind {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* unary: values of every function, what is refused, gradients, and that it is an epilogue of what stands before it. */
+/* unary: values of every function, rejected inputs, gradients, and fusion as an epilogue of the preceding layer. */
 #include "layers/gradients.h"
 
 #include <string.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* Random networks, trained and run in several ways that must agree: `reference` without fusion says what is right; the
- * other calculators in the host's memory with and without fusion, in float64, where a difference is a mistake and not
- * rounding, and in float32, where it may be as large as rounding makes it for `reference`, many times over; and models
- * that went through a weights file, a network file or an ONNX file.
+/* Random networks, trained and run in several ways that must agree. The expected results are those of `reference` without
+ * fusion. They are compared with other calculators in host memory with and without fusion, in float64, where a difference
+ * is a bug and not rounding, and in float32, with a bound of many times the rounding of `reference`; and with models that
+ * were converted to a weights file, a network file or an ONNX file and back.
  *
  *     test_networks_random [--count N] [--seed S]     N networks of the seeds S, S + 1, ...: 10 minutes are some 10,000
  *
- * A difference is told with its seed and the network file. */
+ * A difference is reported with its seed and the network file. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,15 +33,15 @@ typedef struct way {
 
 enum { EXACTLY, FUSED, NOT_FUSED, ROUNDED, SINGLE, SINGLE_NOT_FUSED, WAYS };
 
-/* What it gave. */
+/* The results of a run. */
 typedef struct result {
     bool made;
     int64_t count;
     double loss[STEPS], output[MOST_OUTPUTS];
 } result;
 
-/* How many networks were tried, of sequences, trained channels last, could not be said in ONNX, and differ where
- * rounding decides; and comparisons in float32 that allow much, because rounding changes much. */
+/* Counts of networks: tried, of sequences, trained channels last, inexpressible in ONNX, and different only where
+ * rounding decides; and of float32 comparisons with a large tolerance, because rounding has large effects. */
 static int tried, of_sequences, trained_last, refused_by_onnx, undecided_ones, rounded_much;
 
 static void count_last(const sdlf_plan *plan)
@@ -76,7 +76,7 @@ static bool write_numbers(sdlf_plan *plan, const char *input, const double *from
            CHECK_OK(sdlf_plan_write_converted(plan, input, from, SDLF_FLOAT64, sdlf_tensor_count(&at.tensor)));
 }
 
-/* The input of a network: tokens of its vocabulary, or numbers. */
+/* Write the input of a network: tokens of its vocabulary, or random values. */
 static bool write_input(sdlf_plan *plan, const char *name, int vocabulary)
 {
     if (vocabulary == 0) return write_numbers(plan, name, number);
@@ -84,7 +84,7 @@ static bool write_input(sdlf_plan *plan, const char *name, int vocabulary)
     return write_numbers(plan, name, values);
 }
 
-/* What the model makes of the input. */
+/* Run the model on the input. */
 static void run_model(sdlf_model *model, const random_network *net, const way *how, result *to)
 {
     sdlf_plan *plan = NULL;
@@ -123,7 +123,7 @@ static sdlf_plan_options training_options(uint64_t seed, const random_network *n
                                .optimizer = optimizer_of(seed)};
 }
 
-/* A third of the parameters stay as they are; never the last one. */
+/* Freeze a third of the parameters, but never the last one. */
 static bool freeze_some(sdlf_model *model, uint64_t seed)
 {
     bool ok = true;
@@ -192,14 +192,14 @@ static bool near(double a, double b, double tolerance)
     return (isnan(a) && isnan(b)) || a == b || fabs(a - b) <= tolerance * (1 + fabs(b));
 }
 
-/* The larger of `most` and the difference; infinite where there is none, because float32 has overflowed. */
+/* The larger of `most` and the difference; infinite if the difference is NaN, because float32 has overflowed. */
 static double farthest(double most, double rounded, double exact)
 {
     double difference = fabs(rounded - exact);
     return isnan(difference) && !isnan(exact) ? INFINITY : fmax(most, difference);
 }
 
-/* Says how two results differ, if they do by more than the tolerance and ROUNDINGS times what `rounded` differs by. */
+/* Reports how two results differ, if by more than the tolerance and ROUNDINGS times the difference of `rounded`. */
 static bool agree(const result *found, const result *expected, const result *rounded, double tolerance, bool trained,
                   const char *what)
 {
@@ -224,8 +224,8 @@ static bool agree(const result *found, const result *expected, const result *rou
     return true;
 }
 
-/* Has the training on `reference` a value that is 0 except for its rounding? Then rounding decides which side of a kink
- * (ReLU's, a maximum's) it lies on, and another order of additions may come to another gradient: nothing is wrong. */
+/* True if training on `reference` has a value that is 0 except for rounding. Rounding then decides on which side of a
+ * kink (ReLU, maximum) it is, and another order of additions may give another gradient, which is not a bug. */
 static bool stands_at_a_kink(uint64_t seed, const way *exactly)
 {
     random_network net = random_network_make(seed);
@@ -250,8 +250,8 @@ static bool stands_at_a_kink(uint64_t seed, const way *exactly)
     return found;
 }
 
-/* Where a gradient is 0 except for its rounding, an optimizer that divides it by its size makes a whole step of that, in either direction. A
- * mistake of a kernel shows with another optimizer, too. */
+/* If a gradient is 0 except for rounding, an optimizer that normalises it takes a full step in either direction. A bug in a kernel also
+ * shows with another optimizer. */
 static bool agrees_with_sgd(uint64_t seed, const way *ways)
 {
     static result exact, found;
@@ -316,7 +316,7 @@ static bool returns(const random_network *net, const way *how, const result *exp
     return ok;
 }
 
-/* A network file says all that the network is: what is read from it is written the same. */
+/* A network file describes the network completely: the network read from it is written identically. */
 static bool is_said(const sdlf_model *model)
 {
     sdlf_model *back = NULL;
@@ -332,7 +332,7 @@ static bool is_said(const sdlf_model *model)
 
 /* ---- all ways ---- */
 
-/* Is the network of this seed the same in all ways? */
+/* True if the network of this seed gives the same results in all ways. */
 static bool network_agrees(uint64_t seed, const way *ways)
 {
     static result exact, found, rounded;

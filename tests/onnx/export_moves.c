@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The networks that move elements, and those that resize. See export_cases.h. */
+/* The networks with data movement and resizing. See export_cases.h. */
 #include "onnx/export_nodes.h"
 
 /* ---- moves ---- */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Models of the cases, and runs of them. See export_cases.h. */
+/* Building and running the models of the cases. See export_cases.h. */
 #include "onnx/export_cases.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Numbers in [-1, 1] that look drawn and are always the same, none of them twice in a row. */
+/* Reproducible pseudo-random values in [-1, 1], never the same twice in a row. */
 static float drawn(int64_t i, int stream)
 {
     return (float)((i * 7919 + stream * 104729 + 12345) % 20011) / 10005.0f - 1;
@@ -13,7 +13,7 @@ static float drawn(int64_t i, int stream)
 
 /* ---- models ---- */
 
-/* What starts as 0 or 1 gets values that a mistake would show in; variances stay positive, integers whole. */
+/* Parameters that start as 0 or 1 get values that reveal errors; variances stay positive, integers integral. */
 static void fill_parameters(sdlf_model *model)
 {
     for (int p = 0; p < sdlf_model_parameter_count(model); p++) {

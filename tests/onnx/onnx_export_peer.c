@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* Export the networks of the tests and write down what they compute, for scripts/onnx-export-check.py.
+/* Export the networks of the tests and record their results, for scripts/onnx-export-check.py.
  *
  *     onnx_export_peer FOLDER OPSET
  *
- * makes FOLDER/CASE.onnx, and for each batch FOLDER/CASE.BATCH.input.NAME.npy and FOLDER/CASE.BATCH.output.NAME.npy,
- * names being those of the model; in opset OPSET, or with 0 in the lowest that will do (cases that OPSET is too old for
- * are left out). Prints the cases. Exit code 1: something failed. */
+ * writes FOLDER/CASE.onnx, and for each batch FOLDER/CASE.BATCH.input.NAME.npy and FOLDER/CASE.BATCH.output.NAME.npy,
+ * with the names of the model; in opset OPSET, or for 0 in the lowest that suffices (cases that need a newer one are
+ * skipped). Prints the cases. Exit code 1: something failed. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -27,7 +27,7 @@ static sdlf_status write_values(const export_run_values *values, const char *sta
     return status;
 }
 
-/* Takes the model, which may be NULL. */
+/* Takes ownership of the model, which may be NULL. */
 static sdlf_status run(const char *folder, const char *name, sdlf_model *model, int opset)
 {
     char path[2048];
@@ -48,7 +48,7 @@ static sdlf_status run(const char *folder, const char *name, sdlf_model *model, 
     return status;
 }
 
-/* What was read from ONNX files and trained on: a network that was just written, and one that was trained elsewhere. */
+/* Networks read from ONNX files and trained further: one that was just written, and one that was trained elsewhere. */
 static sdlf_status run_trained(const char *folder, int opset)
 {
     char path[2048];

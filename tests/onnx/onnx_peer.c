@@ -9,12 +9,12 @@
  *     onnx_peer --operators
  *
  * Each FOLDER holds input_0.pb, ... and output_0.pb, ...; an element may differ by ABSOLUTE + RELATIVE |expected|. A
- * negative RELATIVE means that part of the output's range instead. With --constants every input but the first is a
+ * negative RELATIVE is a fraction of the output's range instead. With --constants every input but the first is a
  * constant of the model. Prints one line, "passed DIFFERENCE", "failed REASON" or "unsupported REASON"; the exit code
- * is 0 unless the arguments are wrong. With - models and folders come from the standard input, a line each with tabs in
- * between, and each is answered with such a line: opening a GPU once takes less time than for each.
+ * is 0 unless the arguments are wrong. With - models and folders are read from standard input, tab-separated, one model
+ * per line, and each is answered with such a line: this opens a GPU only once.
  *
- * With --write nothing is expected: the outputs are written to FOLDER as CALCULATOR_0.npy, ..., for
+ * With --write nothing is compared: the outputs are written to FOLDER as CALCULATOR_0.npy, ..., for
  * scripts/mutate-onnx.py. Open first dimensions have the size BATCH, if it is given; -BATCH is the plan's batch. */
 #include <math.h>
 #include <stdbool.h>
@@ -60,7 +60,7 @@ static void take_bits(sdlf_tensor *tensor, const char *type)
     *tensor = sdlf_tensor_view(SDLF_BFLOAT16, tensor->shape, tensor->data);
 }
 
-/* Does SDLF compute such values, in their own type or in a larger one that holds them? */
+/* True if SDLF computes such values, in their own type or in a larger one. */
 static bool is_computed(const char *type)
 {
     for (int i = 1; i < ONNX_TYPE_COUNT; i++)
@@ -127,7 +127,7 @@ static sdlf_status write_inputs(const peer *p)
     return status;
 }
 
-/* Compare elements as float64; `worst` is what they differ by, as a part of what they may. */
+/* Compare elements as float64; `worst` is the largest difference relative to the tolerance. */
 static sdlf_status compare(peer *p, const char *name, const double *found, const double *expected, int64_t count)
 {
     double low = INFINITY, high = -INFINITY;
@@ -148,7 +148,7 @@ static sdlf_status compare(peer *p, const char *name, const double *found, const
     return SDLF_OK;
 }
 
-/* Outputs that the model says are of bfloat16 are given as floats, and are what it says once they are rounded. */
+/* Outputs that the model declares as bfloat16 are computed as floats, and rounded here. */
 static void round_to_bfloat16(double *value, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -222,7 +222,7 @@ static void release_inputs(peer *p)
     p->input_count = 0;
 }
 
-/* `made`: the model and its plan stand, so that whatever fails from there on is a mistake and not a lack. */
+/* `made`: the model and its plan exist, so that any later failure is a bug and not a missing feature. */
 static sdlf_status run(peer *p, int count, char **words, bool *made)
 {
     const char *path = words[4];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A model of one sample is a model of batches too, but where an operator says how many samples there are: then the plan
- * refuses another batch, and does not give numbers that the file never meant. */
+/* A model of one sample also accepts batches, unless an operator fixes the number of samples: then the plan rejects other
+ * batches instead of returning results that the file does not define. */
 #include "testing.h"
 
 #include <stdio.h>
@@ -86,8 +86,8 @@ static sdlf_status import_node(sdlf_model **model, const one_node *wanted, const
     return import_graph(model, &graph, wanted->open ? bytes_open : 1, options);
 }
 
-/* Of what has no elements, samples cannot be told apart: a model for any batch must not depend on how many there
- * were. */
+/* Samples without elements cannot be distinguished: a model for any batch must not depend on their
+ * number. */
 static void parts_without_elements_know_no_batch(void)
 {
     static const one_node nodes[] = {
@@ -181,7 +181,7 @@ static void a_batch_needs_an_input(void)
     CHECK(model == NULL);
 }
 
-/* Nodes one behind another, each of what the one before makes and of weights of one number each. */
+/* A chain of nodes, each of which reads the previous output and weights of one element each. */
 typedef struct link {
     const char *type;
     int64_t weights[3];
@@ -208,8 +208,8 @@ static sdlf_status import_links(sdlf_model **model, const link *links, int count
     return import_graph(model, &graph, 1, NULL);
 }
 
-/* All elements in one axis, where more samples are more elements: what takes some of them, also of copies of them, is for
- * one sample. */
+/* All elements in one axis, where more samples are more elements: an operator that selects some of them, or of their
+ * copies, is for one sample. */
 static void parts_of_joined_samples_are_for_one(void)
 {
     static const struct {
@@ -304,7 +304,7 @@ static int64_t run_samples(sdlf_model *model, sdlf_calculator *calculator, int64
     return count;
 }
 
-/* What a plan of several samples makes is what plans of one make of each, the samples along one axis; or it is refused. */
+/* A plan of several samples gives the results of plans of one, with the samples along one axis, or it is rejected. */
 static void samples_are_apart_or_refused(void)
 {
 #define NODE(kind, x, y, ...)                                                                                          \
@@ -376,8 +376,8 @@ static void samples_are_apart_or_refused(void)
     sdlf_calculator_close(calculator);
 }
 
-/* An index that is none of a batch of 1 may be one of a batch that the file leaves open: the message says how to set
- * it. */
+/* An index out of range for a batch of 1 may be valid for a batch that the file leaves open: the message says how to
+ * set it. */
 static void an_open_batch_is_set(void)
 {
     one_node node = {.type = "Gather", .attribute = "axis", .inputs = {"i"}, .weights = {2}, .open = true};

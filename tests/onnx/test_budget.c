@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Small files that describe much: what they become is bounded before it is made, the message says by what, and who
- * wants to may have more. */
+/* Small files that expand a lot: their expansion is bounded in advance, the message names the bound, and the user may
+ * raise it. */
 #include "testing.h"
 
 #include <pthread.h>
@@ -30,7 +30,7 @@ static void empty_attributes(void)
     sdlf_onnx_report *report;
     CHECK_FAILS(sdlf_onnx_inspect(&report, path, &(sdlf_onnx_options){.read_memory = 4 * MEGA}), SDLF_ERROR_MEMORY,
                 "more than the 4.2 MB");
-    /* by itself such a file may become more, and is refused for what is in it */
+    /* alone, such a file may expand further, and is rejected for its content */
     CHECK_FAILS(sdlf_model_from_onnx(&model, path, NULL), SDLF_ERROR_UNSUPPORTED, "attribute ''");
     CHECK(setenv("SDLF_READ_MEMORY", "1M", 1) == 0);
     CHECK_FAILS(sdlf_model_from_onnx(&model, path, NULL), SDLF_ERROR_MEMORY, "more than the 1.0 MB");
@@ -58,7 +58,7 @@ static void concatenated_with_itself(void)
                 "node 19 (Concat): more than the 10.5 MB");
 }
 
-/* Each constant of one number becomes a parameter of 16 MB. */
+/* Each constant of one element becomes a parameter of 16 MB. */
 static void constants_of_nothing(void)
 {
     hostile_graph graph = {.data = NULL};
@@ -80,8 +80,8 @@ static void constants_of_nothing(void)
     sdlf_onnx_report_free(report);
 }
 
-/* Constants of 2 MB, each worked out from the one before in 10 MB of room: none stays for longer than somebody needs
- * it. */
+/* Constants of 2 MB, each computed from the previous one within 10 MB: none is kept for longer than it is
+ * needed. */
 static void folded_constants_are_let_go(void)
 {
     hostile_graph graph = {.data = NULL};
@@ -99,7 +99,7 @@ static void folded_constants_are_let_go(void)
     sdlf_model_free(model);
 }
 
-/* What many nodes add up to is bounded, too. */
+/* The total of many nodes is bounded, too. */
 static void folding_ends(void)
 {
     hostile_graph graph = {.data = NULL};
@@ -143,7 +143,7 @@ static int64_t allocations_of(int nodes)
     return test_allocations() - before;
 }
 
-/* Ten times the nodes take ten times the work, and no more of the stack. */
+/* Ten times the nodes take ten times the time, and no more stack. */
 static void long_chains(void)
 {
     int64_t some = allocations_of(10000), many = allocations_of(100000);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ONNX files that say two things at once: which of them was meant cannot be known, and they are refused. */
+/* ONNX files that contradict themselves are rejected, since the intended meaning cannot be known. */
 #include "testing.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@
 
 enum { FLOAT = 1, INT64 = 7, OPSET = 17 };
 
-/* What is there twice or otherwise than it is. */
+/* A declaration that is duplicated or false. */
 typedef struct contradiction {
     int graphs, opset, outputs, type, attributes; /* opset: of a second import; type: of the output's elements */
 } contradiction;

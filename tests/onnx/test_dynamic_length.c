@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Outputs whose length depends on the input: what counts of them, what reads them, and what does not. */
+/* Outputs whose length depends on the input: their valid part, and which operators can and cannot read them. */
 #include "testing.h"
 
 #include <stdio.h>
@@ -80,7 +80,7 @@ static void what_counts_is_moved_together(void)
     sdlf_calculator_close(calculator);
 }
 
-/* Each index by itself, or none: what would look at those that do not count is refused. */
+/* Only elementwise readers are accepted: an operator that would read the invalid part is rejected. */
 static void only_what_treats_all_alike_reads_them(void)
 {
     static const struct {

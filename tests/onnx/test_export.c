@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Models written as ONNX: what SDLF reads back computes the same. test_export_refused.c has what cannot be said. */
+/* Models exported to ONNX compute the same when read back. Inexpressible models are in test_export_refused.c. */
 #include "testing.h"
 
 #include <math.h>
@@ -14,7 +14,7 @@
 #include "onnx/fixtures.h"
 #include "onnx/outside.h"
 
-/* Both run on the reference calculator; what is spelled out in several operators rounds differently. */
+/* Both run on the reference calculator; layers that are exported as several operators round differently. */
 static void check_same(const sdlf_tensor *found, const sdlf_tensor *expected, const char *what)
 {
     if (!CHECK(sdlf_shape_equal(found->shape, expected->shape)) || !CHECK(found->dtype == expected->dtype)) {
@@ -36,7 +36,7 @@ static void check_same(const sdlf_tensor *found, const sdlf_tensor *expected, co
     }
 }
 
-/* `again` was read for plans of any batch, or for one batch alone, and has no other then. */
+/* `again` was read for plans of any batch, or for only one batch, and then supports no other. */
 static void compare_runs(sdlf_model *model, sdlf_model *again, int64_t batch, bool any)
 {
     export_run_values expected, found;
@@ -196,7 +196,7 @@ static void says_what_it_is(void)
     sdlf_model_free(model);
 }
 
-/* The graph takes samples as they are, and comes to what the model makes of normalised ones. */
+/* The graph accepts raw samples, and gives the model's results for normalised ones. */
 static void normalization_may_stand_in_front(void)
 {
     for (int channels = 0; channels <= 3; channels += 3) {
@@ -289,7 +289,7 @@ static void every_allocation(void)
     sdlf_model_free(model);
 }
 
-/* Each block needs the same tables of rotary positions and of what lies ahead, (T,T): the file has them once. */
+/* Each block needs the same tables of rotary positions and of the causal mask, (T,T): the file stores them once. */
 static void equal_tables_are_one(void)
 {
     int64_t bytes[2];

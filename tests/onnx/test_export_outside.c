@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Graphs with weights beside them that are replaced: at every moment the graph has its own weights, whatever fails,
- * whoever is killed, and however many write at once. */
+/* Replacing graphs with external weights: at every moment the graph has its own weights, whatever fails, whichever
+ * process is killed, and however many write concurrently. */
 #include "onnx/fixtures.h"
 #include "onnx/outside.h"
 
@@ -15,7 +15,7 @@
 
 #include <sdlf/sdlf.h>
 
-/* What happens at the n-th rename, or where weights are removed: the test is linked so that these stand before the
+/* What happens at the n-th rename, or when weights are removed: the test is linked so that these functions replace the
  * system's. */
 static int rename_count, rename_fails_at, rename_kills_at;
 static const char *other_path; /* another process exports to it, */
@@ -90,7 +90,7 @@ static sdlf_model *make(uint64_t seed)
     x = sdlf_fully_connected(net, x, &(sdlf_fully_connected_options){.units = 64});
     sdlf_output(net, "y", sdlf_fully_connected(net, x, &(sdlf_fully_connected_options){.units = 32}));
     CHECK_OK(sdlf_model_build(net, seed));
-    /* a bias is short and lies in the graph: one seed's with another's weights is no network */
+    /* a bias is short and stored in the graph: mixing seeds of bias and weights would be detected */
     sdlf_parameter *bias = sdlf_model_find_parameter(net, "fully_connected.bias");
     if (CHECK(bias != NULL)) *(float *)bias->value.data = (float)seed;
     return net;
@@ -152,7 +152,7 @@ static void old_weights_go_with_their_graph(void)
     CHECK_EQUAL(files_like(path), 1);
 }
 
-/* What only looks alike is somebody else's. */
+/* Files that only have similar names are left alone. */
 static void other_files_stay(void)
 {
     static const char *const names[] = {"mine.onnx.data",
@@ -173,7 +173,7 @@ static void other_files_stay(void)
     CHECK(access(test_path("mine.onnx.0123456789abcdef.data"), F_OK) != 0);
 }
 
-/* The graph cannot take its place: everything is as it was. */
+/* The graph cannot be renamed into place: everything is unchanged. */
 static void a_failed_rename_changes_nothing(void)
 {
     const char *path = test_path("failed.onnx");
@@ -190,7 +190,7 @@ static void a_failed_rename_changes_nothing(void)
     }
 }
 
-/* Killed before either rename: the old pair is whole, and what is left goes with the next export. */
+/* Killed before either rename: the old pair is intact, and leftover files are removed by the next export. */
 static void a_kill_changes_nothing(void)
 {
     const char *path = test_path("killed.onnx");

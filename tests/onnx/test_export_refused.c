@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What cannot be said as ONNX is refused, with the layer and the reason, and leaves old files whole. */
+/* Models that ONNX cannot express are rejected, with the layer and the reason, and old files stay intact. */
 #include "testing.h"
 
 #include <stdio.h>
@@ -25,7 +25,7 @@ static sdlf_status add_output(const sdlf_layer *layer, sdlf_signature *signature
     return sdlf_signature_add_output(signature, signature->dtype, signature->input_shape[0]);
 }
 
-/* A layer of somebody's own. */
+/* A user-defined layer. */
 typedef struct own_options {
     const char *name;
 } own_options;

@@ -111,7 +111,7 @@ static void integer_convolutions_stay_integers(void)
     sdlf_model_free(model);
 }
 
-/* The ONNX zoo's MNIST network, where SDLF_DATA has it. */
+/* The ONNX zoo's MNIST network, if SDLF_DATA has it. */
 static void a_published_network_runs(void)
 {
     char model[600];
@@ -133,7 +133,7 @@ static void a_published_network_runs(void)
     }
 }
 
-/* Biases that stand in an Add of their own become the layer's, so that they are trained and fused like others. */
+/* Biases in a separate Add become the layer's, so that they are trained and fused like others. */
 static void biases_are_taken_in(void)
 {
     sdlf_model *model;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Integers that float32 does not hold, as numbers of an operator: exact, or refused. */
+/* Integer constants of operators that float32 cannot represent: exact, or rejected. */
 #include "testing.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Weights that are left in their ONNX file until a plan takes them: a device's never lie in the host's memory, and of
- * those that the host wants in another form one at a time is there twice. */
+/* Weights that are left in their ONNX file until a plan reads them: a device's weights are never in host memory, and of
+ * those that the host converts to another form, only one at a time exists twice. */
 #include "onnx/fixtures.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 #include "onnx/products.h"
 
-/* Convolutions, of which the cpu calculator wants weights of another form. */
+/* Convolutions whose weights the cpu calculator prepacks. */
 static const char *write_convolutions(const char *name)
 {
     enum { CHANNELS = 192 };
@@ -25,7 +25,7 @@ static const char *write_convolutions(const char *name)
     return path;
 }
 
-/* The most memory of the host's that a plan ever takes with its model, and what is there in the end. */
+/* The peak host memory of a plan with its model, and the memory in use at the end. */
 static sdlf_memory_info measure(const char *name, const char *path, bool leave, bool take, int64_t *most, int64_t *end)
 {
     sdlf_calculator *calculator = test_open(name);
@@ -59,8 +59,8 @@ static void weights_of_a_device_leave_the_host(void)
     if (!CHECK(most < LITTLE && end < LITTLE)) printf("    %lld, %lld\n", (long long)most, (long long)end);
 }
 
-/* On the host a weight that is wanted in another form alone is read right before it is prepacked: none but that one is
- * there twice. */
+/* On the host, a weight that is only needed prepacked is read right before it is prepacked: only that one exists
+ * twice. */
 static void weights_are_read_one_by_one(void)
 {
     enum { LITTLE = 1 << 20 };

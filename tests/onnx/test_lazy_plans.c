@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Weights that are left in their ONNX file until a plan takes them: what is computed is what it is without, and until
- * then the model says what it is good for. (Memory: test_lazy_memory.c.) */
+/* Weights that are left in their ONNX file until a plan reads them: results are unchanged, and until then the model
+ * reports what it cannot be used for. (Memory: test_lazy_memory.c.) */
 #include "onnx/fixtures.h"
 
 #include <dirent.h>
@@ -42,7 +42,7 @@ static void write_inputs(sdlf_plan *plan, const sdlf_model *model)
     }
 }
 
-/* All outputs, one behind the other, from malloc. */
+/* All outputs, concatenated, from malloc. */
 static char *run(sdlf_calculator *calculator, sdlf_calculator *other, const char *path, sdlf_dtype dtype, bool leave,
                  size_t *size)
 {
@@ -176,8 +176,8 @@ static void make_change(change what, const char *path)
     if (what == REMOVED) CHECK(unlink(path) == 0);
 }
 
-/* A plan never has weights of two files. One that cannot be made leaves the model as it was; a file that is replaced or
- * removed is still there for who has opened it. */
+/* A plan never mixes weights of two files. One that cannot be created leaves the model unchanged; a file that is
+ * replaced or removed stays available to a model that has opened it. */
 static void a_file_that_changes_is_told(void)
 {
     static const char *const why[CHANGES] = {[CUT] = "cannot read '", [REWRITTEN] = "it has been changed"};

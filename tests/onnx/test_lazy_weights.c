@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What stays of an ONNX file whose weights are left in it: where they are, and elements that are not in it because they
- * were worked out. */
+/* What a model keeps of an ONNX file whose weights are left in it: their locations, and elements that were computed and
+ * are not in the file. */
 #include "onnx/fixtures.h"
 
 #include <stdio.h>
@@ -133,7 +133,7 @@ static void what_the_caller_knew_stays(void)
     }
 }
 
-/* A file with so many layers that what it says of them is far more than their weights. */
+/* A file with so many layers that their description is far larger than their weights. */
 static void what_it_says_of_the_network_goes(void)
 {
     enum { LAYERS = 3000, LITTLE = 800 << 10 };

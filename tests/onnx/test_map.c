@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Files read in pieces: what has been read is right, what is not wanted takes no memory, and what is not there any more
- * is an error. */
+/* Files read in pieces: the bytes are correct, unneeded parts take no memory, and parts that no longer exist are
+ * errors. */
 #include "testing.h"
 
 #include <errno.h>
@@ -81,7 +81,7 @@ static void a_file_that_becomes_shorter_is_told(void)
     onnx_map_close(&map);
 }
 
-/* Whatever was written: what has been read so far may not fit what comes. A file that takes its name is another. */
+/* After any write, earlier reads may not match later ones. A file that replaces it under its name is another file. */
 static void a_file_that_is_changed_is_told(void)
 {
     static unsigned char content[SIZE];
@@ -101,7 +101,7 @@ static void a_file_that_is_changed_is_told(void)
     onnx_map_close(&map);
 }
 
-/* What was given back is read again, and only then. */
+/* Released parts are read again, and only those. */
 static void what_is_forgotten_is_read_again(void)
 {
     static unsigned char content[SIZE];
@@ -133,7 +133,7 @@ static void what_is_no_file_is_told(void)
     onnx_map_close(&map);
 }
 
-/* A file for which there is no room in the address space: that is memory, whatever the system calls it. */
+/* A file that does not fit in the address space is a memory error, whatever the system reports. */
 static void no_room_is_no_memory(void)
 {
     enum { ROOM = 1 << 30 };

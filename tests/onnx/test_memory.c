@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What importing takes: a weight is read once, straight to where it belongs, so that a model needs its weights, its
- * arena and little beside; and a file that becomes shorter while it is read is an error. */
+/* The memory of an import: a weight is read once, directly to its destination, so that a model needs its weights, its
+ * arena and little else; and a file that is truncated while it is read is an error. */
 #include "testing.h"
 
 #include <stdio.h>
@@ -61,7 +61,7 @@ static const char *write_model(const char *name, bool wide, bool transposed)
     return path;
 }
 
-/* Are the weight's elements where they should be? */
+/* Check that the weight's elements are in the right positions. */
 static void check_weight(sdlf_model *model, bool transposed)
 {
     const sdlf_parameter *weight = sdlf_model_parameter(model, 0);
@@ -107,7 +107,7 @@ static void a_weight_is_there_once(void)
             peak_of(write_model("model.onnx", wide, transposed), transposed);
 }
 
-/* Looking at a model takes nothing for its weights, wherever they come from. */
+/* Inspecting a model allocates nothing for its weights, wherever they are stored. */
 static void looking_takes_no_weights(void)
 {
     sdlf_onnx_report *report;
@@ -121,7 +121,7 @@ static void looking_takes_no_weights(void)
 }
 
 #if SDLF_TEST_ONNX
-/* Nor does it pass through the room of the file. */
+/* The weight is not buffered with the file's content either. */
 static void a_weight_does_not_stay_in_the_file(void)
 {
     onnx_file file;

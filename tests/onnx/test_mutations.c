@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What scripts/mutate-onnx.py found: models of one node with a field that was changed, which SDLF computed otherwise than the
- * standard says. */
+/* Regressions found by scripts/mutate-onnx.py: models of one node with a changed field, for which SDLF deviated from the
+ * standard. */
 #include "testing.h"
 
 #include <float.h>
@@ -11,7 +11,7 @@
 #include "onnx/fixtures.h"
 #include "onnx/one_node.h"
 
-/* What is neither 0 nor 1 is true to some programs, and false to others. */
+/* Flags other than 0 and 1 are true to some programs and false to others. */
 static void flags_are_0_or_1(void)
 {
     one_model m = {"ReduceMax",
@@ -32,7 +32,7 @@ static void flags_are_0_or_1(void)
     one_check_refused(&m, SDLF_ERROR_FORMAT, "attribute 'ceil_mode' is 9223372036854775807; 0 or 1 was expected");
 }
 
-/* Of constants as of what is computed. */
+/* For constants as well as for computed values. */
 static void integers_of_constants_wrap_around(void)
 {
     for (int constant = 0; constant < 2; constant++) {
@@ -60,7 +60,7 @@ static void integers_of_constants_wrap_around(void)
     }
 }
 
-/* Where nothing else is said, by the largest float. */
+/* By default, the largest float. */
 static void bounds_of_clip(void)
 {
     const one_input x = {ONE_FLOAT, 1, {4}, {1e35, -1e35, 2, -3}, false}, none = {0};
@@ -70,7 +70,7 @@ static void bounds_of_clip(void)
               (const double[]){1, -1e35, 1, -3});
     one_check(&(one_model){"Clip", 11, ONE_FLOAT, {x, none, {ONE_FLOAT, 0, {0}, {1e34}, true}}, {{0}}}, "4",
               (const double[]){1e34, -1e35, 2, -3});
-    /* said to be infinite, it lets infinity pass */
+    /* explicitly infinite bounds let infinity pass */
     const one_input wide = {ONE_FLOAT, 1, {4}, {INFINITY, -INFINITY, 2, -3}, false};
     one_check(&(one_model){"Clip",
                            11,
@@ -94,7 +94,7 @@ static void open_bounds_in_a_file(void)
     sdlf_model_free(again);
 }
 
-/* What is taken away is gone before an edge, a reflection or a period is made of the rest. */
+/* Cropping happens before the edge, reflection or wrap padding is computed from the rest. */
 static void pads_that_crop(void)
 {
     const one_input x = {ONE_FLOAT, 1, {4}, {1, 2, 3, 4}, false}, pads = {ONE_INT64, 1, {2}, {-1, 2}, true};
@@ -116,7 +116,7 @@ static void pads_that_crop(void)
         SDLF_ERROR_FORMAT, "axis 0 is named twice");
 }
 
-/* Parts without elements are parts: of as many dimensions, and as large beside the axis. */
+/* Empty parts must also have the same rank and the same sizes other than along the axis. */
 static void parts_without_elements(void)
 {
     one_model join = {"Concat",
@@ -167,7 +167,7 @@ static void conditions_are_bools(void)
                       "expected a condition of bool");
 }
 
-/* An epsilon of 0 is none, not what is usual. */
+/* An epsilon of 0 means 0, not the default. */
 static void no_epsilon(void)
 {
     const one_input one = {ONE_FLOAT, 1, {1}, {1}, true}, none = {ONE_FLOAT, 1, {1}, {0}, true};
@@ -227,7 +227,7 @@ static void sequences_that_are_too_long(void)
     one_check_refused(&m, SDLF_ERROR_FORMAT, "a sequence of 4 of 3");
 }
 
-/* Before opset 18 a part that is shorter is none. */
+/* Before opset 18, a shorter last part is invalid. */
 static void parts_that_are_not_equal(void)
 {
     const one_model split = {"Split", 13, ONE_FLOAT, {{ONE_FLOAT, 1, {3}, {1, 2, 3}, false}}, {{0}}};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Integers of sizes that SDLF has not: computed in larger ones where that is exact, refused where it is not; and inputs
- * without elements, of which everything is known. */
+/* Integers of sizes that SDLF lacks: computed in larger ones if that is exact, else rejected; and inputs without
+ * elements, whose values are all known. */
 #include "testing.h"
 
 #include <math.h>
@@ -162,7 +162,7 @@ static void casts_wrap_around(void)
     check_run(&(one_node){"BitCast", INT16, 0, UINT16, "to", UINT16, false}, z, NULL, (const double[]){65533, 300, 0});
 }
 
-/* Ties to even; what is beyond the largest is the largest, or what the type has for it. */
+/* Ties to even; values beyond the largest become the largest, or the type's special value. */
 static void small_floats_are_rounded(void)
 {
     const double x[] = {17, 449, -0.0009765625}, y[] = {1e30, -19, 27}, z[] = {0.25, -5, 2.5}, w[] = {3, 0.75, 1e-3};
@@ -207,7 +207,7 @@ static void what_could_leave_it_is_refused(void)
                 "of int4, whose range its result could leave");
 }
 
-/* The reduction of nothing is what a longer one would start from. */
+/* The reduction of an empty set is the initial value of a longer one. */
 static void nothing_is_known(void)
 {
     static const struct {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Memory that runs out while an ONNX file is looked at, read and run, and while tensors are read and written: a status,
- * and nothing is left over. */
+/* Lack of memory while an ONNX file is inspected, read and run, and while tensors are read and written: the result is a
+ * status, and nothing leaks. */
 #include "onnx/fixtures.h"
 
 #include <sdlf/sdlf.h>

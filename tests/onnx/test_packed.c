@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Weights of 8 and 4 bits stay so in a plan that takes them from the file: what it computes, and the memory that it
+/* Weights of 8 and 4 bits stay packed in a plan that reads them from the file: its results, and the memory that it
  * needs. */
 #include "testing.h"
 
@@ -24,7 +24,7 @@ static sdlf_status open_plan(sdlf_model **model, sdlf_plan **plan, int64_t rows,
             .batch = rows, .forward = calculator, .consume_parameters = leave, .no_fusion = no_fusion});
 }
 
-/* Rows of the fixture's batch give what onnxruntime gave, whether they are 1, 2, ... or all 8. */
+/* Any number of rows of the fixture's batch, 1 to 8, gives onnxruntime's results. */
 static void any_number_of_rows(void)
 {
     sdlf_tensor x, y;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Plans of one ONNX file for many sizes: made once for each, kept, and let go in the order of their last use. */
+/* Plans of one ONNX file for many sizes: created once per size, cached, and evicted least recently used first. */
 #include "testing.h"
 
 #include <stdio.h>
@@ -40,7 +40,7 @@ static void sizes_are_kept(void)
     sdlf_plan_cache_free(plans);
 }
 
-/* What comes out is what onnxruntime computes. */
+/* The results are those of onnxruntime. */
 static void a_kept_plan_runs(void)
 {
     sdlf_plan_cache *plans = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf_quantize: what its files compute, which steps they become, and what it refuses. */
+/* sdlf_quantize: the results of its files, the steps they become, and rejected arguments. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -98,7 +98,7 @@ static void every_calibration_stays_near(void)
             CHECK_EQUAL(written.left, 0);
             CHECK_EQUAL(written.samples, 64);
             CHECK(written.bytes > 0 && written.bytes < 3 * written.bytes_before);
-            /* 8 bits: some hundredths; entropy gives up what is rare for it */
+            /* 8 bits: some hundredths; entropy calibration clips rare values instead */
             double error = error_of(net, path, &steps);
             CHECK(error > 0 && error < (c == SDLF_CALIBRATION_ENTROPY ? 0.4 : 0.05));
             CHECK_EQUAL(steps, 3);

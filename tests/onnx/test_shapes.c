@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Shapes of inputs and outputs: dimensions that a file leaves open, with and without a name, and what a report says of
- * shapes that the file does not have, or has wrong; and bounds of Clip of which the lower is the higher. */
+/* Shapes of inputs and outputs: open dimensions, with and without a name, and the report on shapes that the file lacks
+ * or states wrongly; and Clip with a lower bound above the upper one. */
 #include "testing.h"
 
 #include <math.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A decoder that runs step by step, with its keys and values in place: what PyTorch exports, against onnxruntime's
- * values; and a state that does not grow. */
+/* A decoder that runs step by step, with its key-value cache updated in place: PyTorch's export, compared with
+ * onnxruntime's values; and a state that does not grow. */
 #include "testing.h"
 
 #include <stdio.h>
@@ -47,7 +47,7 @@ static void compare(const float *found, const float *expected, int count)
     for (int i = 0; i < count; i++) CHECK_CLOSE((double)found[i], (double)expected[i], 1e-4);
 }
 
-/* Each step gives what onnxruntime gives in the same step; and so again after going back, bit for bit. */
+/* Each step gives onnxruntime's results of the same step, and bitwise the same again after rewinding. */
 static void steps_are_those_of_onnxruntime(void)
 {
     sdlf_stateful *decoder;
@@ -103,7 +103,7 @@ static void keys_and_values_are_not_copied(void)
     CHECK(moved[1] > moved[0]);
 }
 
-/* The present is the past with more behind it, in the same memory. */
+/* The present is the past with new positions appended, in the same memory. */
 static void the_present_lies_behind_the_past(void)
 {
     sdlf_stateful *decoder;
@@ -127,7 +127,7 @@ static void the_present_lies_behind_the_past(void)
     sdlf_stateful_free(decoder);
 }
 
-/* Several tokens a step, for which a mask that follows from the length stands between them: as one by one. */
+/* Several tokens per step, masked by position, give the same as one by one. */
 static void steps_of_several_tokens(void)
 {
     sdlf_stateful *one, *three;
@@ -253,7 +253,7 @@ static void memory_runs_out(void)
 
 /* ---- a mask that grows with the states ---- */
 
-/* Steps of several tokens, each with the mask of all positions so far, give what onnxruntime gives token by token. */
+/* Steps of several tokens, each with the mask of all positions so far, give onnxruntime's results token by token. */
 static void masked_steps(int64_t each)
 {
     sdlf_stateful *decoder = NULL;

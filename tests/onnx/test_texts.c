@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Texts with a byte 0, which C would end there: each is refused, wherever it stands, and nothing is opened under half a
- * name. */
+/* Strings with a NUL byte, at which C would end them: each is rejected, wherever it occurs, and nothing is opened under
+ * a truncated name. */
 #include "testing.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 enum { WEIGHTS = 4 };
 
-/* y = relu(x + w), and w in a file. In every text there is a '~', behind which it goes on. */
+/* y = relu(x + w), with w in a file. Every string contains a '~' and continues after it. */
 static bytes make_model(void)
 {
     bytes weight = {.size = 0}, entry = {.size = 0}, node = {.size = 0}, graph = {.size = 0};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Networks that PyTorch exported, trained on: as PyTorch trains them, every parameter that the network has and nothing
- * else; and run, at batches that the file knows nothing of, as onnxruntime runs them. scripts/make-onnx-fixtures.py
- * made the fixtures. */
+/* Networks exported by PyTorch: training continues as in PyTorch, for every parameter of the network and nothing else;
+ * and inference at batch sizes other than the file's matches onnxruntime. scripts/make-onnx-fixtures.py wrote the
+ * fixtures. */
 #include "testing.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@
 
 enum { SAMPLES = 7, CLASSES = 5, STEPS = 10, IMAGE = 3 * 16 * 16 };
 
-/* What a fixture's folder holds, in float64. */
+/* The contents of a fixture's folder, in float64. */
 typedef struct expectation {
     const char *folder;
     double image[SAMPLES * IMAGE];
@@ -137,7 +137,7 @@ static void check(const char *folder, const char *calculator_name)
     free(e);
 }
 
-/* What PyTorch counts as the network's parameters: all are trained, and nothing else is. */
+/* The network's parameters according to PyTorch: all of them are trained, and nothing else. */
 static const struct {
     const char *name;
     int64_t trained;
@@ -165,7 +165,7 @@ static void what_the_network_has_is_trained(void)
     }
 }
 
-/* Parameters that stand in the graph by themselves are called as they are there. */
+/* Stand-alone parameters of the graph keep their names. */
 static void values_have_their_own_names(void)
 {
     static const char *const names[] = {"class_token.value", "positions.value"};
@@ -211,7 +211,7 @@ static void exports_keep_the_batch_open(void)
     sdlf_calculator_close(calculator);
 }
 
-/* A head of one's own on a network that was read: what it has stays. */
+/* Replacing the head of an imported network keeps its other weights. */
 static void another_head_leaves_the_weights(void)
 {
     sdlf_model *model = NULL, *before = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ONNX files that are wrong, made byte by byte, cut or changed: what is wrong is told, and nothing is lost. */
+/* Invalid ONNX files, built byte by byte, truncated or changed: the defect is reported, and nothing leaks. */
 #include "testing.h"
 
 #include <stdio.h>
@@ -162,7 +162,7 @@ static void inputs_that_lie_are_told(void)
     }
 }
 
-/* Where external data may not lie. */
+/* Forbidden locations of external data. */
 static void external_data_stay_in_the_folder(void)
 {
     static const struct {

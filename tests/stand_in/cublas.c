@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Beside cuda_runtime.c, in place of cuBLAS and cuBLASLt: what calculators/cuda loads of them, found by name. Handles are
- * made, products do nothing. Arguments that say nothing here are left out. */
+/* Stand-ins for the functions of cuBLAS and cuBLASLt that calculators/cuda loads by name; used with cuda_runtime.c.
+ * Handles are created, GEMMs do nothing. Arguments that are unused here are omitted. */
 #include <stdlib.h>
 #include <string.h>
 

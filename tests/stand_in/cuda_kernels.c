@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Kernels of the stand-in: they are found by name, launched, and do nothing. And tensor maps, which are checked alone. */
+/* Kernels of the stand-in: they are found by name, launched, and do nothing. Tensor maps are only checked. */
 #include "stand_in.h"
 
 #include <cuda.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* A stand-in for CUDA's runtime and a device, to be preloaded on a machine that has none: memory of the device is the host's, copies are
- * made, kernels do nothing. What the host does for a device (plans, launches, graphs, memory, errors) so runs everywhere, though what it
- * computes is nothing: scripts/faults.sh makes it fail call by call. The environment says more:
+/* A preloaded stand-in for the CUDA runtime and a device, for machines without one: device memory is host memory, copies are performed,
+ * kernels do nothing. The host code for a device (plans, launches, graphs, memory, errors) thus runs everywhere, although nothing is
+ * computed; scripts/faults.sh makes it fail call by call. Environment variables:
  *
  *     SDLF_STAND_IN_CAPABILITY=80   the device's compute capability: 75, 80, 86, 89, 90 (the default), 120
  *     SDLF_STAND_IN_LAUNCHES=FILE   each launch adds a line there: kernel, grid, block, bytes of dynamic shared memory
  *
- * A launch or a tensor map that no device takes is refused, as the runtime and the driver document it. */
+ * A launch or a tensor map that no device accepts is rejected, as documented for the runtime and the driver. */
 #include "stand_in.h"
 
 #include <stdio.h>

@@ -29,7 +29,7 @@ label_box label_around(double x, double y, double size);
 
 /* Choose among `count` boxes, in rings of `ring`, each farther away: returns the index of one inside the frame that
  * overlaps no hard item and the fewest soft items, where each ring outwards counts as four of them; the first of
- * equals; -1 if every box overlaps a hard item. */
+ * equals; -1 if there is none. */
 int label_choose(const label_map *map, const label_box *boxes, int count, int ring);
 
 /* The width of text at font size `size`, in pixels; fonts differ by a tenth. */

@@ -9,7 +9,7 @@
 enum { LAB_RUNG_NAME = 64 };
 typedef struct lab_rung {
     char name[LAB_RUNG_NAME]; /* no two rungs of a ladder have the same */
-    const char *summary;      /* "" where the calculator says nothing */
+    const char *summary;      /* "" if the calculator has none */
     int algorithm;
     sdlf_calculator *calculator; /* NULL in a stored report */
     const char *of;              /* the calculator's name */

@@ -262,5 +262,5 @@ void lab_print_summary(const terminal *out, const lab *l)
     print_totals(out, l);
     fputc('\n', out->file);
     report_note(out, notes);
-    if (out->interactive && out->width < WIDE) report_note(out, "This terminal has no room for some of the columns.");
+    if (out->interactive && out->width < WIDE) report_note(out, "This terminal is too narrow for some of the columns.");
 }

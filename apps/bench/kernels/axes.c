@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of `sdlf bench kernels`: operations along an axis, and gathers. */
+/* Rows of `sdlf bench kernels`: operations along an axis, gathers and top-k. */
 #include "apps/bench/kernels/kernels.h"
 
 static sdlf_tensor indices(sdlf_dtype dtype, sdlf_shape shape)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rows of `sdlf bench kernels`: element-wise operations, copies, generators, and weight updates. */
+/* Rows of `sdlf bench kernels`: element-wise operations, copies, random values, and weight updates. */
 #include "apps/bench/kernels/kernels.h"
 
 static sdlf_tensor of_dtype(sdlf_tensor like, sdlf_dtype dtype)

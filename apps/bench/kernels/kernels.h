@@ -10,7 +10,7 @@
 #include "apps/output/terminal.h"
 #include "apps/timing/ceilings.h"
 
-/* ---- what is run ---- */
+/* ---- operations ---- */
 
 /* An operation of typical large size; no memory is bound. */
 typedef struct kernel_row {
@@ -44,7 +44,7 @@ sdlf_tensor kernel_rows_tensor(const kernel_rows *rows, sdlf_shape shape);
 sdlf_tensor kernel_rows_image(const kernel_rows *rows);              /* (N,128,64,64), of about `elements` */
 int64_t kernel_rows_side(const kernel_rows *rows, int64_t of_whole); /* of a matrix, a multiple of 4 */
 
-/* ---- what was measured ---- */
+/* ---- measurements ---- */
 
 typedef struct kernel_result {
     const kernel_row *row;
@@ -58,7 +58,7 @@ typedef struct kernel_result {
 sdlf_status kernel_measure(kernel_result *result, sdlf_calculator *calculator, const kernel_row *row, int algorithm,
                            const lab_effort *effort);
 
-/* ---- what is said ---- */
+/* ---- report ---- */
 
 enum { KERNEL_RESULTS = 512 };
 typedef struct kernel_report {

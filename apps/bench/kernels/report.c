@@ -63,7 +63,7 @@ static void print_summary(const terminal *out, const kernel_report *report)
     sdlf_sort_doubles(share, (size_t)count);
     fprintf(
         out->file,
-        "\n%d kernel%s by themselves (*: what auto takes); half of them reach %s of their limit or more.\n%d take more "
+        "\n%d kernel%s by themselves (*: chosen by auto); half of them reach %s of their limit or more.\n%d take more "
         "than %s and stay below %s of it%s\n",
         count, count == 1 ? "" : "s", number_percent(share[count / 2], 0).text, low, number_duration(long_seconds).text,
         number_percent(low_share, 0).text, low > 0 ? ":" : ".");

@@ -78,11 +78,9 @@ void placement_print_notes(const terminal *out, const placement_report *r)
     char text[1024];
     snprintf(text, sizeof text,
              "1 thread, host: how many times faster than the first row, and than all on %s. Where not all is on %s, "
-             "backward passes "
-             "and updates are on %s; a layer goes there with the activations behind it. Rows that name a convolution's "
-             "algorithm run unfused, so that it is the one that runs; the others fuse what they can. MB: what a step "
-             "copies to the memory "
-             "of %s and back; copying: how long these copies take by themselves.",
+             "backward passes and updates are on %s; a layer goes there with the activations after it. Rows that name "
+             "a convolution's algorithm run unfused, so that it is the one that runs; the others fuse what they can. "
+             "MB: what a step copies to the memory of %s and back; copying: how long these copies take by themselves.",
              r->host, r->device, r->host, r->device);
     report_note(out, text);
 }

@@ -14,7 +14,7 @@ double scaling_sent(int ranks, int64_t bytes)
     return 2.0 * (ranks - 1) / ranks * (double)bytes;
 }
 
-/* ---- a communicator that adds nothing, so that a plan's other steps are those of one that does ---- */
+/* ---- a no-op communicator, so that a plan has the same steps except for the all-reduces ---- */
 
 static sdlf_status begin_nothing(sdlf_communicator *ranks, sdlf_calculator *calculator, void *memory, sdlf_dtype dtype,
                                  int64_t count, int64_t *ticket)

@@ -75,10 +75,10 @@ void scaling_print(const terminal *out, const scaling_report *r)
     for (int kind = 0; kind < SCALING_KINDS; kind++) print_kind(out, r, (scaling_kind)kind);
     report_note(
         out, "times: samples a second against one rank's; efficiency: that for each rank. computing: ms of the same "
-             "steps with nothing added over the ranks; sums: ms of what is added in a step, by itself; hidden: the "
-             "part of the sums that a step is not longer by. MB: what each rank sends of a step's gradients (2 (n - "
-             "1) / n times their bytes, as by a ring), GB/s: that in the sums' time; of GB/s: the same of one sum of "
-             "64 MB, measured in this run.");
+             "steps without the sums over ranks; sums: ms of the sums of a step, by themselves; hidden: the share of "
+             "their time that is hidden behind computing. MB: what each rank sends of a step's gradients (2 (n - 1) / "
+             "n times their bytes, as by a ring), GB/s: that in the sums' time; of GB/s: the same of one sum of 64 MB, "
+             "measured in this run.");
     fflush(stdout);
 }
 

@@ -48,7 +48,7 @@ const sdlf_algorithm_note conv2d_notes_cuda[] = {
         {.summary = "a product that reads its patches from a part of the image in shared memory; tensor cores",
          .takes = "channels last, one group, windows of up to 120 taps; not in fp32"},
     [CUDA_CONV2D_HALO16] = {.summary = "the same, with parts of the image loaded by TMA",
-                            .takes = "what halo takes with stride 1, channels in quads; on compute capability 9.0"},
+                            .takes = "as for halo, stride 1, channels in multiples of 4; on compute capability 9.0"},
 };
 
 /* Bytes of an algorithm's intermediate arrays, each written and read once: the im2col matrix of all images, or else the workspace. */

@@ -183,7 +183,7 @@ static void print_batch_norm(c_export *e, const c_step *step)
     const sdlf_operation *o = &step->operation;
     sdlf_shape x = o->in[0].shape;
     if (!c_is(e, step->layer, "batch_norm2d") || o->batch_norm.activation.function != SDLF_IDENTITY) {
-        c_refuse(e, step->layer, "its normalisation is no batch_norm2d layer's");
+        c_refuse(e, step->layer, "its normalisation is not a batch_norm2d layer's");
         return;
     }
     c_use(e, "scale_channels");

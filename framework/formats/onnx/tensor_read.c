@@ -108,7 +108,7 @@ static sdlf_status read_number(contents *c, const char *text, uint64_t *value)
     if (*text == '\0') return fail(c, "its external data: a number is empty");
     for (; *text != '\0'; text++) {
         if (*text < '0' || *text > '9' || *value > (UINT64_MAX - 9) / 10)
-            return fail(c, "its external data: offset or length is no number");
+            return fail(c, "its external data: offset or length is not a number");
         *value = *value * 10 + (uint64_t)(*text - '0');
     }
     return SDLF_OK;
@@ -131,7 +131,7 @@ static sdlf_status read_external(contents *c, wire_span span)
 static sdlf_status read_dimensions(contents *c, const wire_field *field)
 {
     if (field->type == WIRE_VARINT) return add_dimension(c, field->value);
-    if (field->type != WIRE_BYTES) return fail(c, "its dimensions are no integers");
+    if (field->type != WIRE_BYTES) return fail(c, "its dimensions are not integers");
     wire_reader packed = wire_inside(&c->reader, field->span, "TensorProto.dims");
     sdlf_status status = SDLF_OK;
     while (packed.at < packed.end && status == SDLF_OK) {

@@ -54,7 +54,7 @@ static void tests_of_weights(void)
 {
     const char *file = weights("lenet5");
     const program *p = STOPPED("  from ", "eval", "--weights", file, "--data", "digits:60000", "--batch", "16", SLOW);
-    CHECK_SAYS(p, " of 10,000 samples; the figures above are theirs");
+    CHECK_SAYS(p, " of 10,000 samples; the figures above cover only these");
     CHECK_SAYS(p, "test   ");
 }
 

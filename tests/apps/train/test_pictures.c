@@ -102,7 +102,7 @@ static void a_trained_network_gets_another_head(void)
     CHECK_OK(sdlf_model_save(net, weights));
     const program *p = SDLF(0, TRAINS, "--from", weights, "--freeze", "trunk", "--epochs", "6", "--out", tuned);
     CHECK_SAYS(p, "net    mlp  82,562 parameters, 258 of them trained");
-    CHECK_SAYS(p, "head   fully_connected_3  made anew for 2 classes");
+    CHECK_SAYS(p, "head   fully_connected_3  replaced for 2 classes");
     CHECK_SAYS(p, "trains 2 parameters (258 numbers)");
     sdlf_model *after = NULL;
     if (CHECK_OK(sdlf_model_open(&after, tuned))) {
@@ -147,7 +147,7 @@ static void classes_must_be_the_networks(void)
     /* as many classes of other names: the scores are not those of the old ones */
     CHECK_SAYS(
         SDLF(0, "train", "--from", weights, "--data", other, "--epochs", "1", "--calculator", "reference", "--no-save"),
-        "  made anew for 2 classes");
+        "  replaced for 2 classes");
     CHECK_SAYS(SDLF(1, "train", "--resume", weights, "--data", other, "--epochs", "2", "--calculator", "reference"),
                "its class 0 is 'roses'");
 }

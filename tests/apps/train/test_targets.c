@@ -48,7 +48,7 @@ static void numbers_are_met(void)
     CHECK_SAYS(SDLF(1, "eval", "--weights", weights, "--data", "digits:100", "--calculator", "reference"),
                "has classes, not float targets");
     CHECK_SAYS(SDLF(2, "eval", "--weights", weights, "--loss", "mape"), "mape");
-    CHECK_SAYS(SDLF(1, TRAIN("--data", "digits:100", "--loss", "mae", "--no-save")), "no float targets");
+    CHECK_SAYS(SDLF(1, TRAIN("--data", "digits:100", "--loss", "mae", "--no-save")), "not float targets");
     CHECK_SAYS(SDLF(2, TRAIN("--data", table("sum"), "--loss", "mse", "--class-weights", "balanced", "--no-save")),
                "class_weights is for classes");
 }

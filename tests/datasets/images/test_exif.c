@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The orientation in Exif data: where it stands, in both byte orders, and what is taken for none. */
+/* The orientation in Exif data: its location, in both byte orders, and data without a valid one. */
 #include "datasets/images/exif.h"
 
 #include <stdlib.h>
@@ -21,7 +21,7 @@ static void every_orientation(void)
     }
 }
 
-/* Numbers that stand for no orientation, and every file that ends too early, are upright. */
+/* Invalid orientation numbers and every truncated file give upright. */
 static void nothing_sensible_is_upright(void)
 {
     unsigned char file[EXIF_BYTES];
@@ -45,7 +45,7 @@ static void nothing_sensible_is_upright(void)
     }
 }
 
-/* Whatever byte is another one: no reading beyond the end, and no number but the eight. */
+/* With any byte changed: no reads beyond the end, and no number other than the eight. */
 static void bytes_that_lie(void)
 {
     unsigned char file[EXIF_BYTES], changed[EXIF_BYTES];

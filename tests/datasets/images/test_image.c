@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pictures of every format but PNG (test_png.c), and files that only pretend to be pictures. */
+/* Images of every format but PNG (test_png.c), and files that only pretend to be images. */
 #include "datasets/images/picture_bytes.h"
 
 #include <string.h>
@@ -88,7 +88,7 @@ static void bitmaps(void)
 static void jpeg_pictures(void)
 {
 #if defined SDLF_HAVE_TURBOJPEG
-    /* flat pictures, which JPEG keeps to within rounding */
+    /* flat images, which JPEG preserves within rounding */
     unsigned char colour[16 * 8 * 3], grey[16 * 8];
     for (int i = 0; i < 16 * 8; i++) {
         memcpy(colour + 3 * i, "\xc8\x64\x32", 3);
@@ -121,7 +121,7 @@ static void jpeg_pictures(void)
 #endif
 }
 
-/* Pictures for printers are no colours that a network knows. */
+/* CMYK images have no colours that a network can use. */
 static void jpeg_of_four_inks(void)
 {
 #if defined SDLF_HAVE_TURBOJPEG
@@ -140,7 +140,7 @@ static void jpeg_of_four_inks(void)
 }
 
 #if defined SDLF_HAVE_TURBOJPEG
-/* A progressive picture of 8x8 and so many scans, of 12 bytes each, that change nothing. */
+/* A progressive image of 8x8 with a number of scans, of 12 bytes each, that change nothing. */
 static size_t write_scans(unsigned char *to, int scans)
 {
     static const unsigned char begin[] = {0xff, 0xd8, 0xff, 0xc2, 0, 11, 8, 0, 8, 0, 8, 1, 1, 0x11, 0};
@@ -163,7 +163,7 @@ static size_t write_scans(unsigned char *to, int scans)
 }
 #endif
 
-/* A few bytes of each go through the whole picture. */
+/* Each scan of a few bytes costs a pass over the whole image. */
 static void jpeg_of_many_scans(void)
 {
 #if defined SDLF_HAVE_TURBOJPEG
@@ -172,7 +172,7 @@ static void jpeg_of_many_scans(void)
     sdlf_image picture;
     size_t size = write_scans(bytes, MOST);
     if (CHECK_OK(read_bytes(&picture, bytes, size))) sdlf_image_release(&picture);
-    /* what follows the picture, such as a film, is not read */
+    /* data after the image, such as a video, is not read */
     size = write_scans(bytes, 3);
     for (int i = 0; i <= MOST; i++) bytes[size++] = 0xff, bytes[size++] = 0xda;
     if (CHECK_OK(read_bytes(&picture, bytes, size))) sdlf_image_release(&picture);
@@ -205,7 +205,7 @@ static void idx_pictures(void)
     CHECK_FAILS(sdlf_image_read(&picture, path, 2), SDLF_ERROR_ARGUMENT,
                 "there is no picture 2: the file has 2, counted from 0");
     CHECK_FAILS(sdlf_image_read(&picture, path, -1), SDLF_ERROR_ARGUMENT, "there is no picture -1");
-    CHECK_FAILS(read_bytes(&picture, labels, sizeof labels), SDLF_ERROR_FORMAT, "the IDX file holds 2, and pictures");
+    CHECK_FAILS(read_bytes(&picture, labels, sizeof labels), SDLF_ERROR_FORMAT, "holds 2, expected pictures");
     CHECK_FAILS(read_bytes(&picture, many, sizeof many - 1), SDLF_ERROR_FORMAT, "");
 }
 
@@ -228,7 +228,7 @@ static void no_pictures(void)
     CHECK(strstr(sdlf_image_formats(), "IDX") != NULL);
 }
 
-/* Films, whose first picture might be meant or not. */
+/* Animations: it is unclear whether the first frame is meant. */
 static void animated_files(void)
 {
     static const char gif[] =

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The eight ways that a picture can be stored, all of them the same picture once it is turned; and out of files of each
- * format. */
+/* The eight orientations in which an image can be stored, all of which give the same upright image, also from files of
+ * each format. */
 #include "datasets/images/orientation.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@
 
 enum { WIDTH = 3, HEIGHT = 2 };
 
-/* "abc" above "def", as it is stored with each orientation: written down by hand from Exif's table, not computed. */
+/* "abc" above "def", as stored with each orientation: written by hand from Exif's table, not computed. */
 static const struct {
     int width, height;
     const char *stored;
@@ -63,8 +63,8 @@ static void every_allocation(void)
 }
 
 #if defined SDLF_HAVE_TURBOJPEG || defined SDLF_HAVE_PNG
-/* A picture of 32x16 whose corner at the top, left, is white: stored with orientation 6, it is 16x32 with the white
- * corner at the top, right; and so is it read. */
+/* An image of 32x16 with a white top left corner. Stored with orientation 6, it is read as 16x32 with the white corner
+ * at the top right. */
 static void check_turned(const unsigned char *bytes, size_t size)
 {
     sdlf_image picture;

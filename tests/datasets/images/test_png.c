@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* PNG pictures, whole, damaged, huge; and a build that cannot read them. */
+/* PNG images: valid, damaged, huge; and a build that cannot read them. */
 #include "datasets/images/decode.h"
 #include "datasets/images/palette_png.h"
 #include "datasets/images/picture_bytes.h"
@@ -46,10 +46,10 @@ static void png_pictures(void)
     check_picture(colour_png, sizeof colour_png, 2, 1, 3, "\xff\0\0\0\x80\xff");
     check_picture(palette_png, sizeof palette_png, 4, 1, 3, "\xff\xff\xff\xff\0\0\0\xff\0\0\0\0");
     check_picture(deep_png, sizeof deep_png, 2, 1, 1, "\xff\0");
-    check_picture(clear_png, sizeof clear_png, 3, 1, 1, "\x0a\xff\xc8"); /* what is transparent is white */
+    check_picture(clear_png, sizeof clear_png, 3, 1, 1, "\x0a\xff\xc8"); /* transparent pixels become white */
 }
 
-/* Of a palette the indices, of others what they are otherwise. */
+/* Palette images give indices, other images their usual values. */
 static void indices_of_a_palette(void)
 {
     if (!HAVE_PNG) {
@@ -107,7 +107,7 @@ static void put(unsigned char *to, uint32_t value)
     for (int i = 0; i < 4; i++) to[i] = (unsigned char)(value >> (24 - 8 * i));
 }
 
-/* As large as a JPEG can be, in a header that is sound: refused before memory is taken. */
+/* As large as a JPEG can be, with a valid header: rejected before memory is allocated. */
 static void large_png(void)
 {
     if (!HAVE_PNG) {
@@ -144,7 +144,7 @@ static void large_png(void)
     CHECK(picture.pixels == NULL);
 }
 
-/* Of an animated PNG the picture that all programs show: the chunks of the others are passed over. */
+/* An animated PNG gives the image that all programs show; the chunks of other frames are skipped. */
 static void animated_png(void)
 {
     if (!HAVE_PNG) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pictures at another size. */
+/* Resizing images. */
 #include "testing.h"
 
 #include <stdlib.h>
@@ -9,7 +9,7 @@
 
 #include "datasets/images/resize.h"
 
-/* A constant picture stays constant, a ramp a ramp, whatever the sizes. */
+/* A constant image stays constant, and a ramp a ramp, at any sizes. */
 static void resampling_keeps_what_is_even(void)
 {
     uint8_t pixels[20 * 30];
@@ -30,7 +30,7 @@ static void resampling_keeps_what_is_even(void)
 }
 
 /* One bright pixel. At half the size each pixel is a mean of four, the outer two with a third of the weight of the inner ones: a triangle
- * as wide as two new pixels. At twice the size each lies between two old ones, by how near they are. */
+ * as wide as two new pixels. At twice the size each is interpolated between two old ones by distance. */
 static void weights_are_a_triangle(void)
 {
     uint8_t pixels[8] = {0, 0, 0, 240, 0, 0, 0, 0};
@@ -43,7 +43,7 @@ static void weights_are_a_triangle(void)
     for (int i = 0; i < 16; i++) CHECK_CLOSE((double)out[i], twice[i], 1e-3);
 }
 
-/* Channels lie behind each other, and a picture that grows in one direction and shrinks in the other is no different from others. */
+/* Output channels are separate planes; an image may also grow in one direction and shrink in the other. */
 static void channels_and_directions(void)
 {
     uint8_t pixels[4 * 3] = {10, 20, 30, 10, 20, 30, 50, 60, 70, 50, 60, 70}; /* 2 wide, 2 high: two rows */
@@ -96,8 +96,8 @@ static void parts_are_those_of_the_whole(void)
     }
 }
 
-/* A line of 16 million pixels, much wider or higher than the line: were each of the other direction's pixels made from all of it, this
- * would take hours. */
+/* A line of 16 million pixels, much wider or higher than the result: if each pixel of the other direction were computed from the whole
+ * line, this would take hours. */
 static void work_is_linear_in_pixels(void)
 {
     enum { LONG = 1 << 24, OTHER = 60000 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing short files whole or not at all. See atomic_texts.h. */
+/* Writing short files atomically. See atomic_texts.h. */
 #include "framework/formats/atomic_texts.h"
 
 #include <dirent.h>

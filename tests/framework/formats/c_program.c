@@ -59,8 +59,8 @@ static const char *type_of(const sdlf_tensor *tensor)
     }
 }
 
-/* A program around the function: numbers in, numbers out, twice, the first time with zeros, so that what is left over
- * from a run shows. */
+/* A program around the function, which reads inputs, writes outputs, and runs twice, the first time on zeros, so that
+ * state left over from a run is detected. */
 static bool build_program(const char *name, const arguments *a)
 {
     static char text[1 << 16], command[4096];

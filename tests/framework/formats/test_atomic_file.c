@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that appear whole or not at all: permissions, links, every kind of refusal. What disks refuse is in
- * test_atomic_file_disk.c, processes that are killed while they write in test_atomic_file_killed.c. */
+/* Atomic files: permissions, links, every kind of error. Disk errors are in test_atomic_file_disk.c, processes that are
+ * killed while they write in test_atomic_file_killed.c. */
 #include "testing.h"
 
 #include <errno.h>
@@ -89,7 +89,7 @@ static void link_to_nothing_stays_a_link(void)
     CHECK_EQUAL(files_in(test_path("dangling")), 3);
 }
 
-/* One link more than are followed: what it leads to is not known, so nothing takes its place. */
+/* One link more than are followed: its target is unknown, so nothing is replaced. */
 static void too_many_links_are_refused(void)
 {
     make_folder("chain");
@@ -104,7 +104,7 @@ static void too_many_links_are_refused(void)
     CHECK_EQUAL(files_in(test_path("chain")), LINKS);
 }
 
-/* The name of a pipe that is open is a link whose text is no path. */
+/* The name of an open pipe is a link whose text is not a path. */
 static void open_pipes_are_written_to(void)
 {
     int ends[2];
@@ -121,7 +121,7 @@ static void open_pipes_are_written_to(void)
     close(ends[1]);
 }
 
-/* Asking leaves nothing behind, and says what writing would. */
+/* The check leaves no files, and reports the same error as writing. */
 static void asks_before(void)
 {
     const char *folder = make_folder("asked"), *path = test_path("asked/file"), *link = test_path("asked/link");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that appear whole or not at all, on disks that are full and over files that are mounted. */
+/* Atomic files on full disks and over mounted files. */
 #include "testing.h"
 
 #include <errno.h>
@@ -13,7 +13,7 @@
 
 #include "framework/formats/atomic_texts.h"
 
-/* Failures to order: the test is linked so that these stand before the system's. 0: none. */
+/* Injected failures: the test is linked so that its functions replace the system's. 0: none. */
 static int rename_error, ftruncate_error, fallocate_error;
 
 int __real_rename(const char *old, const char *new);
@@ -37,7 +37,7 @@ int __wrap_ftruncate(int file, off_t size)
     return -1;
 }
 
-/* Runs out of room behind what it has reserved. */
+/* Runs out of space after a partial reservation. */
 int __wrap_posix_fallocate(int file, off_t from, off_t size)
 {
     if (fallocate_error == 0) return __real_posix_fallocate(file, from, size);
@@ -70,7 +70,7 @@ static void full_disk(void)
     in_child(fill_a_disk, (void *)make_folder("disk"));
 }
 
-/* A write in place fails half way: the whole new file stays, and its name is told. */
+/* A write in place fails half way: the complete new file is kept, and its name is reported. */
 static void keeps_the_new(const char *path, const char *text, const char *reason)
 {
     CHECK_FAILS(write_text(path, text), SDLF_ERROR_IO, "cannot write over");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files that appear whole or not at all, though processes are killed while they write them, or write at once. */
+/* Atomic files whose writers are killed, or write concurrently. */
 #include "testing.h"
 
 #include <signal.h>
@@ -68,7 +68,7 @@ static void killed_while_writing(void)
     CHECK_EQUAL(files_in(folder), 1);
 }
 
-/* Nobody takes away what others are writing, and nobody fails. */
+/* No writer removes files that others are writing, and none fails. */
 static void several_write_at_once(void)
 {
     enum { WRITERS = 4 };

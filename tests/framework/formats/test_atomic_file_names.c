@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names of files that appear whole or not at all: the longest that there are, and those of their temporary files. */
+/* Names of atomic files: the longest possible ones, and those of their temporary files. */
 #include "testing.h"
 
 #include <fcntl.h>
@@ -45,8 +45,8 @@ static void long_names(void)
     CHECK_EQUAL(files_in(folder), 0);
 }
 
-/* Of a long name the beginning stands in the temporary one, in whole characters, and what tells it from others that
- * begin alike. */
+/* The temporary name contains the beginning of a long name, in whole characters, and a part that distinguishes it from
+ * others with the same beginning. */
 static void temporary_names_of_long_ones(void)
 {
     make_folder("cut");

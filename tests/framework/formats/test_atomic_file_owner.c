@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whose a file is that takes the place of another, and what becomes of that one's other names. */
+/* The owner of an atomic file that replaces another, and the effect on that file's other hard links. */
 #include "testing.h"
 
 #include <grp.h>
@@ -71,7 +71,7 @@ static void owner_that_cannot_be_kept(void)
     }
 }
 
-/* What is being written is never readable for more than the old file was. */
+/* The file being written is never readable by more users than the old file was. */
 static void nobody_reads_along(void)
 {
     const char *folder = make_folder("secret"), *path = test_path("secret/file");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What reading a file may take, and readers that keep to it: nothing is taken of what is refused. */
+/* The memory budget for reading a file, and readers that respect it: nothing is allocated for rejected files. */
 #include "framework/formats/budget.h"
 
 #include <stdlib.h>
@@ -95,7 +95,7 @@ static void whole_files(void)
     CHECK(unsetenv("SDLF_MEMORY") == 0);
 }
 
-/* What readers outside of the library ask. */
+/* The interface for readers outside the library. */
 static void others_may_ask(void)
 {
     CHECK_OK(sdlf_machine_check_reading(mega, 0, "it"));
@@ -157,7 +157,7 @@ static void real_headers_pass(void)
     free(text);
 }
 
-/* What a header says is believed once there is room for it: of a pipe nobody knows how long it is. */
+/* A header is trusted if its content fits in memory, because the length of a pipe is unknown. */
 static void arrays_are_held_against_the_machine(void)
 {
     sdlf_tensor tensor;

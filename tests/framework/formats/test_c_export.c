@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Networks as C: the file is compiled as strictly as a compiler can, and run against the model. test_c_export_layers.c
- * has every layer. */
+/* Networks exported as C: the file is compiled with strict warnings, run, and compared with the model.
+ * test_c_export_layers.c covers every layer. */
 #include "testing.h"
 
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Every layer class as C: the networks of the ONNX export's test, which have all of them; samples that are no single
- * one; layers of somebody's own; names that C would not like. */
+/* Every layer class exported as C: the networks of the ONNX export test, which contain all of them; batches of several
+ * samples; user-defined layers; names that are not valid in C. */
 #include "testing.h"
 
 #include <stdio.h>
@@ -66,7 +66,7 @@ static void broadcast_products(void)
     check(net);
 }
 
-/* A value must not be written over while somebody still reads it, or reads it in another order. */
+/* A value must not be overwritten while it is still read, or read in another order. */
 static void values_in_use(void)
 {
     sdlf_model *net = sdlf_model_create("in use");

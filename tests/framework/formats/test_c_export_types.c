@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Networks as C over other types than float: conversions at the ends of their ranges, integer arithmetic that wraps
- * around, indices, padding and resizing of integers. */
+/* Networks exported as C with types other than float: conversions at the ends of their ranges, integer arithmetic that
+ * wraps around, indices, padding and resizing of integers. */
 #include "testing.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Hashes of contents: the same in pieces, and another for every change. */
+/* Content hashes: the same for data in pieces, and different for every change. */
 #include "testing.h"
 
 #include <string.h>
@@ -33,7 +33,7 @@ static void changes_show(void)
         for (size_t j = 0; j < i; j++) CHECK(seen[i] != seen[j]);
 }
 
-/* File names hold hashes: they stay what they are, on every machine. */
+/* File names contain hashes, so they must be the same on every machine and in every version. */
 static void is_fixed(void)
 {
     CHECK(content_hash(0, "content", 7) == UINT64_C(0xAA0D672A73E6F425));

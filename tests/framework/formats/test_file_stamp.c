@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A file that was written to since its stamp was taken is seen, however soon that was. */
+/* A write to a file after its stamp was taken is detected, however soon it follows. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <sys/resource.h>
@@ -23,8 +23,8 @@ static file_stamp stamp_of(int descriptor)
     return file_stamp_take(&about);
 }
 
-/* Is the tick of that time over? Newer systems give a file that somebody has looked at times between ticks, ahead of
- * their clock's. */
+/* True if the clock tick of that time is over. Newer systems give files that have been inspected times between ticks,
+ * ahead of their clock. */
 static bool is_past(struct timespec modified)
 {
 #ifdef CLOCK_REALTIME_COARSE
@@ -65,7 +65,7 @@ static void sizes_count(void)
     close(file);
 }
 
-/* Names and permissions are not what is read. */
+/* Names and permissions are not part of the content. */
 static void names_do_not_count(void)
 {
     int file = write_new(test_path("old"));
@@ -86,7 +86,7 @@ static long sleeps(void)
     return usage.ru_nvcsw;
 }
 
-/* A file that is old, or from a clock that is ahead, keeps nobody waiting. */
+/* An old file, or one from a clock that is ahead, causes no wait. */
 static void only_this_tick_is_waited_for(void)
 {
     enum { STAMPS = 1000 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of places in JSON texts. */
+/* Line numbers of positions in JSON texts. */
 #include "testing.h"
 
 #include <string.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* JSON texts: the values that they stand for, beside jansson's own parser; what is refused, and where; memory that runs
- * out. */
+/* JSON texts: the parsed values, compared with jansson's own parser; rejected texts with error positions; lack of
+ * memory. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,7 +62,7 @@ static void what_is_wrong_is_told(void)
         {"[\n1\n,\n\"a\"\n\xFF", "expected ',' or ']', found byte 0xff", 5, 1},
         {"[1] x", "expected the end, found 'x'", 1, 5},
         {"[tru]", "expected a value, found 't'", 1, 2},
-        {"{\"a\": 1, \"b\": 2,\n \"a\": 3}", "the key 'a' stands twice", 2, 2},
+        {"{\"a\": 1, \"b\": 2,\n \"a\": 3}", "the key 'a' occurs twice", 2, 2},
         {"[\"abc", "a string does not end", 1, 6},
         {"[\"abc\\", "a string has an invalid escape", 1, 6},
         {"[\"\\x\"]", "invalid escape", 1, 3},
@@ -95,7 +95,7 @@ static void what_is_wrong_is_told(void)
     }
 }
 
-/* Every prefix of a good text but itself is refused, and nothing beyond it is read. */
+/* Every proper prefix of a valid text is rejected, and nothing beyond it is read. */
 static void cut_texts_are_refused(void)
 {
     const char *text = "{\"a\": [1.5e2, true, \"\\u00e9\\uD83D\\uDE00\"], \"b\": null}";
@@ -129,7 +129,7 @@ static sdlf_status parse_names(void *context)
     return status;
 }
 
-/* Nothing is lost in silence: either the text is read as it stands, or there was no memory. */
+/* Nothing is lost silently: either the text is read completely, or the error is lack of memory. */
 static void memory_that_runs_out_is_noticed(void)
 {
     json_set_alloc_funcs(malloc, free); /* so that the JSON library's allocations are counted and fail too */

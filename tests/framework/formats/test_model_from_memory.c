@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Models from the content of files that are in memory: the same as from the files, and no byte beside it is read. */
+/* Models from file contents in memory: the same as from the files, and no byte out of bounds is read. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static sdlf_model *make(void)
     return model;
 }
 
-/* A file's content, in a block of exactly its size, so that sanitizers see what is read beside it. */
+/* A file's content, in a block of exactly its size, so that sanitizers detect reads out of bounds. */
 static unsigned char *read_all(const char *path, size_t *size)
 {
     FILE *file = fopen(path, "rb");

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* docs/guides/network-files.md shows a network, which must be one, and docs/reference/layers.md lists every layer and
- * option. The list follows from the layers' own tables; this test compares.
+/* docs/guides/network-files.md shows a network, which must be valid, and docs/reference/layers.md lists every layer and
+ * option. This test compares the list with the layers' own tables.
  *
  *     test_framework_formats_network_docs --write
  *
- * writes the list between the two marks of the page. */
+ * writes the list between the two markers in the page. */
 #include "testing.h"
 
 #include <ctype.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Network files: what they mean, how large they may be, and files that cannot be read. */
+/* Network files: their meaning, their maximum size, and unreadable files. */
 #include "testing.h"
 
 #include <stdlib.h>
@@ -151,7 +151,7 @@ static void limits(void)
     text = repeat("{\"layers\": ", "[", 1000000, "");
     if (text != NULL)
         CHECK_FAILS(parse(&model, text), SDLF_ERROR_FORMAT,
-                    "net.json:1: not JSON: lists and objects are more than 500 deep");
+                    "net.json:1: not JSON: lists and objects are nested more than 500 deep");
     free(text);
     text = repeat("{", " ", 17000000, "}");
     if (text != NULL) CHECK_FAILS(parse(&model, text), SDLF_ERROR_FORMAT, "more than the 16777216 bytes");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What network files are refused for, and how it is said: the line, what was expected and what was found. */
+/* Rejected network files and their messages: the line, what was expected and what was found. */
 #include "testing.h"
 
 #include <stdio.h>
@@ -27,7 +27,7 @@ static void bad_syntax(void)
         {"", "net.json:1: not JSON: expected a value, found the end (column 1)"},
         {"{\n\"name\": \"x\",\n\"layers\" [\n", "net.json:3: not JSON: expected ':', found '[' (column 10)"},
         {"{\n} x", "net.json:2: not JSON: expected the end, found 'x' (column 3)"},
-        {"{\"name\": \"a\",\n\"name\": \"b\"}", "net.json:2: not JSON: the key 'name' stands twice in an object"},
+        {"{\"name\": \"a\",\n\"name\": \"b\"}", "net.json:2: not JSON: the key 'name' occurs twice in an object"},
         {"\n[]", "net.json:2: a network must be an object, found []"},
         {"{\"name\": \"\xff\"}", "not JSON: a string is not UTF-8 (column 10)"},
     };

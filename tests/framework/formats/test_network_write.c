@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Writing networks: what is written reads back the same, whichever layer and option it holds. */
+/* Writing networks: every layer and option reads back the same. */
 #include "testing.h"
 
 #include <jansson.h>
@@ -17,7 +17,7 @@ static sdlf_status parse(sdlf_model **model, const char *text)
     return sdlf_network_parse(model, text, strlen(text), "net.json");
 }
 
-/* Are both the same network: names, types, options, connections, outputs? */
+/* Check that both are the same network: names, types, options, connections, outputs. */
 static void check_same(const sdlf_model *a, const sdlf_model *b)
 {
     CHECK_TEXT(sdlf_model_name(a), sdlf_model_name(b));

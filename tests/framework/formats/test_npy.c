@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* .npy: what numpy writes is read, what is written is read again, and bad files are told apart. */
+/* .npy: files written by NumPy and by SDLF are read, and invalid files are reported with their defects. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The safetensors format: what is written is read back; a header that lies in any way is refused, with the numbers. */
+/* The safetensors format: written files read back; a false header is rejected, with the offending values. */
 #include "testing.h"
 
 #include <stdio.h>
@@ -64,7 +64,7 @@ static void hostile_headers(void)
         {"{\"a\":1}x", 0, "expected the end, found 'x' at byte 15"},
         {"[]", 0, "the header must be a JSON object"},
         {"{\"a\":1}", 0, "tensor 'a' must be an object"},
-        {"{\"a\":{},\"a\":{}}", 0, "the key 'a' stands twice in an object"},
+        {"{\"a\":{},\"a\":{}}", 0, "the key 'a' occurs twice in an object"},
         {"{\"\\u0000\":{}}", 0, "invalid escape"},
         {"{\"__metadata__\":[]}", 0, "__metadata__ must be an object of strings"},
         {"{\"__metadata__\":{\"n\":1}}", 0, "the metadata 'n' must be a string"},

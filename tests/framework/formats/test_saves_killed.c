@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Whatever is saved, and at whichever call of the system the process is killed: there is the old file or the new one,
- * whole, and what is left beside it goes with the next save. */
+/* For every kind of save, killed at any system call: either the old file or the new one exists, complete, and leftover
+ * temporary files are removed by the next save. */
 #include "testing.h"
 
 #include <signal.h>
@@ -22,13 +22,13 @@ static sdlf_model *model_of(int seed)
     sdlf_node x = sdlf_input(model, "x", SDLF_FLOAT32, sdlf_shape(40));
     sdlf_output(model, "y", sdlf_fully_connected(model, x, &(sdlf_fully_connected_options){.units = 40}));
     CHECK_OK(sdlf_model_build(model, (uint64_t)seed));
-    /* a bias is short and lies in the graph: one seed's with another's weights is no network */
+    /* a bias is short and stored in the graph: mixing seeds of bias and weights would be detected */
     sdlf_parameter *bias = sdlf_model_find_parameter(model, "fully_connected.bias");
     if (CHECK(bias != NULL)) *(float *)bias->value.data = (float)seed;
     return model;
 }
 
-/* Is it one of the two? -1: neither. */
+/* Which of the two it is; -1: neither. */
 static int seed_of(sdlf_model *found)
 {
     int seed = -1;
@@ -143,7 +143,7 @@ typedef struct subject {
     int files; /* that it is */
 } subject;
 
-/* Was it killed? */
+/* True if the child was killed. */
 static bool save_in_child(const subject *s, const char *path, int seed, int at)
 {
     fflush(stdout);

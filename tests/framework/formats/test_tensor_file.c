@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Files of one tensor whose elements are read where they are wanted: what they are is known before, pipes work,
- * elements are in memory once, and a file that changes meanwhile is told. */
+/* Files of one tensor whose elements are read directly to their destination: type and shape are known before, pipes
+ * work, elements are in memory only once, and a file that changes meanwhile is reported. */
 #include "testing.h"
 
 #include <stdio.h>

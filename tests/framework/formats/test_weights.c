@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Weights and checkpoints: what is saved comes back bit for bit, also when a save is cut off. */
+/* Weights and checkpoints: saved values are restored bitwise, even if a save is interrupted. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
@@ -50,7 +50,7 @@ static void checkpoint_comes_back_bit_for_bit(void)
     sdlf_model_free(opened);
 }
 
-/* The parameters and what is known of the training, without what only more training needs. */
+/* The parameters and the facts about the training, without the state that only further training needs. */
 static void a_model_to_run_leaves_the_states(void)
 {
     const char *path = test_path("run.safetensors");
@@ -166,7 +166,7 @@ static sdlf_status save_and_open(void *model)
     return status;
 }
 
-/* A failed load leaves the model as it was, whichever allocation fails. */
+/* A failed load leaves the model unchanged, whichever allocation fails. */
 static void load_unchanged(const char *path)
 {
     sdlf_model *model = make_built(1), *before = make_built(1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A safetensors file's weights that stay there until a plan takes them: what is computed is what it is without, neither
- * the host nor a device has them twice, and a file that was written to meanwhile is told. */
+/* Weights that stay in a safetensors file until a plan reads them: results are unchanged, neither the host nor a device
+ * holds them twice, and a file that was changed meanwhile is reported. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -14,7 +14,7 @@
 
 enum { CLASSES = 3, A = 2 * 25, B = 25 };
 
-/* All numbers that the network computes of one sample; false where there is no plan. */
+/* Compute all outputs of the network for one sample; false if there is no plan. */
 static bool run(sdlf_calculator *calculator, const char *path, sdlf_dtype dtype, bool leave, double *y)
 {
     sdlf_model *model = NULL;

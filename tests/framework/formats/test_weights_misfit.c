@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Weights files that others wrote: one that does not fit the network is refused, and changes nothing. */
+/* Weights files from other programs: one that does not match the network is rejected, and changes nothing. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -59,7 +59,7 @@ static void integers(safetensors_item *items, size_t *count)
     items[0].tensor = sdlf_tensor_view(SDLF_INT32, items[0].tensor.shape, loose);
 }
 
-/* Loading `path` fails so, and the model stays as it was, trained or not built at all. */
+/* Check that loading `path` fails with this error and leaves the model unchanged, whether trained or not even built. */
 static void check_refused(const char *path, sdlf_status status, const char *message)
 {
     sdlf_model *model = make_trained(5), *before = make_trained(5), *unbuilt = make_network("small", 3);

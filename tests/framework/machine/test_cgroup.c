@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Limits of control groups, read from what systems of each kind show, and from what none should. */
+/* Limits of control groups, read from the files of each kind of system, and from malformed ones. */
 #include <stdlib.h>
 
 #include "framework/machine/cgroup.h"
@@ -111,7 +111,7 @@ static void containers(void)
     check_limits(root, 100 * mega, 100 * mega, none);
 }
 
-/* What makes no sense sets no limit, and breaks nothing. */
+/* Nonsensical content sets no limit, and does no harm. */
 static void lies(void)
 {
     static const char *const senseless[] = {"",     "\n", "-1\n", "0\n", "maximum\n", "99999999999999999999999999\n",
@@ -159,7 +159,7 @@ static void lies(void)
         }
 }
 
-/* Lines and paths that are too long are left out; what stands behind them counts. */
+/* Lines and paths that are too long are skipped; those after them count. */
 static void long_lines(void)
 {
     enum { LONG = 20000 };

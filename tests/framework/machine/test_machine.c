@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a process may use: the smallest of what the system says, or what SDLF_MEMORY does. */
+/* The resources that a process may use: the smallest of the system's limits, or SDLF_MEMORY. */
 #include <sched.h>
 #include <stdlib.h>
 #include <sys/resource.h>

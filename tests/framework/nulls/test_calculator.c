@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Calculators, operations and optimizers where a pointer is NULL. */
+/* NULL pointers passed to functions for calculators, operations and optimizers. */
 #include "framework/nulls/nulls.h"
 
 static void calculators(void)

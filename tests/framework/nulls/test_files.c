@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files where a pointer is NULL. */
+/* NULL pointers passed to functions for files. */
 #include "framework/nulls/nulls.h"
 
 #include "framework/plan/networks.h"

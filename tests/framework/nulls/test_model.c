@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Models, and the layers that are appended to them, where a pointer is NULL. A model that is NULL is one for which
- * there was no memory. */
+/* NULL pointers passed to functions for models and for layers appended to them. A NULL model is one that could not be
+ * allocated. */
 #include "framework/nulls/nulls.h"
 
 #include "framework/plan/networks.h"
@@ -128,8 +128,8 @@ static void no_model_for_layers(void)
     GIVES(is_none(sdlf_global_avg_pool2d(NULL, x)), true);
 }
 
-/* Options that are left out are defaults: what a layer cannot do without is told by its own error, like that of a
- * member left at zero. */
+/* Omitted options are defaults: for a required member, a layer reports the same error as for a member left at
+ * zero. */
 static void layers_without_options(void)
 {
     for (int i = 0; sdlf_layer_class_at(i) != NULL; i++) {
@@ -150,7 +150,7 @@ static void layers_without_options(void)
     }
 }
 
-/* What is left out while a model is made is kept as its first error. */
+/* A NULL argument while building is recorded as the model's first error. */
 static void building(void)
 {
     const sdlf_layer_class *relu = sdlf_layer_class_find("relu");
@@ -207,7 +207,7 @@ static void signatures(void)
     GIVES(sdlf_scratch(NULL, SDLF_FLOAT32, sdlf_shape(1)).dtype, SDLF_NONE);
 }
 
-/* Numbers that are too small or too large, of what there is. */
+/* Indices that are too small or too large. */
 static void numbers_beyond(void)
 {
     sdlf_model *net = small_cnn();

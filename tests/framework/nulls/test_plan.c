@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Plans, and choices of algorithms, where a pointer is NULL. */
+/* NULL pointers passed to functions for plans and algorithm choices. */
 #include "framework/nulls/nulls.h"
 
 #include "framework/plan/networks.h"

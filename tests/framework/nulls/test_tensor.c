@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tensors, sparse matrices, shapes and element types where a pointer is NULL. */
+/* NULL pointers passed to functions for tensors, sparse matrices, shapes and element types. */
 #include "framework/nulls/nulls.h"
 
 static void tensors(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Data sets, loaders, graphs, the trainer and evaluation where a pointer is NULL. */
+/* NULL pointers passed to functions for data sets, loaders, graphs, the trainer and evaluation. */
 #include <math.h>
 
 #include "framework/nulls/nulls.h"
@@ -135,7 +135,7 @@ static void a_data_set_without_samples(void)
     sdlf_model_free(net);
 }
 
-/* One that says what it has, and has it not. */
+/* A data set that declares samples but has none. */
 static void a_data_set_without_memory(void)
 {
     enum { COUNT = 4 };

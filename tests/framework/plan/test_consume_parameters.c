@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* A plan for inference that takes its model's parameters computes what any other does, holds no weight twice, and
- * leaves a model that says why it is good for nothing else; one that cannot be made says why, and spoils no model that
- * is whole. */
+/* An inference plan that consumes its model's parameters computes the same as any other and holds no weight twice; the
+ * model then reports why it can no longer be used. A plan that cannot be created reports why, and does not damage an
+ * intact model. */
 #include <stdio.h>
 #include <string.h>
 
@@ -40,7 +40,7 @@ static sdlf_model *mixed(void)
     return net;
 }
 
-/* What the plan computes of 1 sample of floats, or doubles. */
+/* Run the plan on 1 sample of floats or doubles. */
 static void run(sdlf_plan *plan, sdlf_dtype dtype, double *y)
 {
     static double wide[VALUES];
@@ -90,7 +90,7 @@ static void results_are_the_same(void)
     }
 }
 
-/* Bytes that a plan takes beside its model; fewer where it frees the model's. */
+/* Bytes that a plan takes in addition to its model; less what it frees of the model. */
 static int64_t bytes_of_plan(sdlf_calculator *calculator, bool taking)
 {
     sdlf_model *net = mixed();
@@ -172,8 +172,8 @@ static int count_absent(sdlf_model *net)
     return count;
 }
 
-/* After a failure, where the values had that hash before: the message names the cause, and the model is as it was or
- * says that values are lost. Returns whether they are. */
+/* Check a failure; the values had that hash before it: the message names the cause, and the model is unchanged or
+ * reports that values are lost. Returns whether they are lost. */
 static bool check_failed(sdlf_model *net, const char *cause, bool built, uint32_t hash)
 {
     bool lost = count_absent(net) > 0;
@@ -247,7 +247,7 @@ static sdlf_status prepare(sdlf_calculator *calculator, const sdlf_operation *op
     return prepared_until_failure-- > 0 ? SDLF_OK : sdlf_fail(SDLF_ERROR_DEVICE, "no more weights");
 }
 
-/* The model is lost with its first value, and not before; one that the plan was to draw is as it was. */
+/* The model is lost with its first value, and not before; one that the plan would have initialised is unchanged. */
 static void the_plan_fails_midway(void)
 {
     sdlf_calculator *reference = test_open("reference");

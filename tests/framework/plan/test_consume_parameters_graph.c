@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Plans over a sparse matrix that take their parameters, from the model or from its file: what is prepacked is the
- * matrix, a constant of the caller's, and the weights stay to be read. */
+/* Plans over a sparse matrix that consume their parameters, from the model or from its file: only the matrix, which is
+ * a constant of the caller, is prepacked, and the weights stay readable. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Weight decay in whole steps: which parameters it pulls towards zero, and how far, by the formulas of sgd and
+/* Weight decay in complete training steps: which parameters it shrinks, and by how much, by the formulas of sgd and
  * adamw. */
 #include <stdio.h>
 
@@ -50,8 +50,8 @@ static sdlf_model *after_a_step(const char *name, bool no_fusion, sdlf_optimizer
     return net;
 }
 
-/* What decay adds to a step is -rate decay w, of sgd's first step and of adamw's; of a parameter that does not decay,
- * nothing. */
+/* Decay adds -rate decay w to the first step of sgd and of adamw, and nothing for a parameter that does not
+ * decay. */
 static void check_pull(const sdlf_model *with, const sdlf_model *without, bool all, double pull)
 {
     sdlf_model *before = network();
@@ -96,7 +96,7 @@ static void weights_decay_and_all_do_where_that_is_asked_for(void)
     }
 }
 
-/* The specs say what is left out: biases, and both parameters of a normalisation. */
+/* The parameter specs exclude biases and both parameters of a normalisation. */
 static void weights_only_are_marked(void)
 {
     sdlf_model *net = network();

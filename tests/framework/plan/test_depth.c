@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Deep networks: what making a plan looks at grows with its steps, not with their square. Counted, not timed. */
+/* Deep networks: the cost of creating a plan grows linearly with its steps, not quadratically. Counted, not timed. */
 #include <stdio.h>
 #include <string.h>
 
@@ -85,7 +85,7 @@ static void looks_grow_with_steps(void)
 
 /* ---- memory ---- */
 
-/* What a plan keeps of a layer is little: some of it for every layer, beside a step of 3 KB and its buffers. */
+/* A plan keeps little per layer: some memory for the layer itself, a step of 3 KB and its buffers. */
 static void layers_take_little(void)
 {
     enum { BLOCKS = 100, LAYER = 1 << 10, STEP = 4 << 10 };

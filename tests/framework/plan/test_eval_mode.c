@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Gradients in eval mode: outputs are inference's, statistics stay, and gradients are those of what inference
- * computes. */
+/* Gradients in eval mode: outputs are those of inference, statistics are unchanged, and gradients are those of the
+ * inference function. */
 #include <math.h>
 #include <string.h>
 

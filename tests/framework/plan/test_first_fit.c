@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Rooms in an arena: held against the plain rule, pair by pair. */
+/* First-fit allocation in an arena, checked pair by pair against the plain rule. */
 #include <stdlib.h>
 
 #include <sdlf/random.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Gradients in buckets: with a pretended communicator of two ranks that have the same samples, each rank's gradients
- * counting a half, training is that of one rank: half of a gradient and half of it are the gradient, bit for bit. */
+/* Gradient buckets: with a mock communicator of two ranks that have the same samples, and gradients weighted by a half,
+ * training equals that of one rank bitwise, since the two halves of a gradient add up to it exactly. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -155,8 +155,8 @@ static void stand_where_they_should(void)
     sdlf_calculator_close(cpu);
 }
 
-/* Layers that take turns between two calculators have buckets of their own: with many of them no more sums are under
- * way than a communicator has room for. */
+/* Layers that alternate between two calculators have separate buckets: even with many of them, no more all-reduces are
+ * in flight than a communicator supports. */
 static void of_many_buckets(void)
 {
     enum { LAYERS = 300 };

@@ -106,7 +106,7 @@ static void fused_training_equals_unfused(void)
     }
 }
 
-/* What should be fused is: otherwise the test above compares a thing with itself. */
+/* Check that fusions happen, or the test above would compare a plan with itself. */
 static void fusions_happen(void)
 {
     sdlf_calculator *reference = NULL;
@@ -165,7 +165,7 @@ static void live_buffers_do_not_overlap(void)
     sdlf_calculator_close(reference);
 }
 
-/* A plan that reuses memory computes what one that keeps everything computes. */
+/* A plan that reuses memory computes the same as one that keeps everything. */
 static void reuse_changes_nothing(void)
 {
     for (int c = 0; test_calculator_class_at(c) != NULL; c++) {

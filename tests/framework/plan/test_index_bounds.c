@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Indices that come from outside and name no row are refused, and not read as zeros. */
+/* Out-of-range indices in inputs are rejected, not read as zeros. */
 #include <math.h>
 #include <string.h>
 

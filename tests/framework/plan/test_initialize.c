@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The first plan of a model that nobody has built draws its parameters where it keeps them: the same bits as
+/* The first plan of a model that has not been built initialises the parameters in its own memory, with the same bits as
  * sdlf_model_build. */
 #include "framework/plan/counting_device.h"
 #include "framework/plan/networks.h"

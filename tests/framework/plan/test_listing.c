@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
-/* What a plan tells of itself where it is spread over two memories, and what is asked of one part of it alone. */
+/* The listing of a plan that spans two memories, and queries about only one part of it. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "framework/plan/networks.h"
 #include "testing.h"
 
-/* How many copies for `serves` move `content`? */
+/* The number of copies for `serves` that move `content`. */
 static int count_copies(const sdlf_plan *plan, sdlf_phase serves, const char *content)
 {
     int count = 0;
@@ -77,7 +77,7 @@ static void layers_are_found_in_their_lines(void)
     sdlf_calculator_close(host);
 }
 
-/* The backward pass by itself takes the activations that are there, whoever put them there. */
+/* The backward pass alone uses the existing activations, whatever wrote them. */
 static void backward_takes_what_it_finds(void)
 {
     sdlf_calculator *host = test_open("reference");

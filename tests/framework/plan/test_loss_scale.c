@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Loss scaling in plans: a scale that is a power of two changes no bit; a step whose gradients overflow is skipped, the
- * scale halves, and training goes on as if the step had not been. */
+ * scale halves, and training continues as if the step had not happened. */
 #include <stdlib.h>
 #include <string.h>
 

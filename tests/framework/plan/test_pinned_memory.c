@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Copies from pinned memory, for which the host does not wait: the pretended device reads it as late as it may. */
+/* Copies from pinned memory, for which the host does not wait: the mock device reads the memory as late as it may. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +9,7 @@
 
 enum { BATCH = 64, SIDE = 784 }; /* an arena that is worth pinning */
 
-/* h = tanh(x); y = sigmoid(h); z = relu(h), which may lie where h lay; y + z. */
+/* h = tanh(x); y = sigmoid(h); z = relu(h), which may reuse the memory of h; y + z. */
 static sdlf_model *forked(void)
 {
     sdlf_model *net = sdlf_model_create("forked");

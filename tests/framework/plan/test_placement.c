@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Placement across memory spaces: every placement computes the same, copies are counted, what cannot be is refused. */
+/* Placement across memory spaces: every placement computes the same, copies are counted, invalid ones are rejected. */
 #include <math.h>
 
 #include "framework/plan/counting_device.h"
@@ -118,7 +118,7 @@ static void layers_are_where_they_were_put(void)
         CHECK_TEXT(calculator_of(plan, "conv2d_2", true), here);
     }
     sdlf_plan_free(plan);
-    /* what training alone has is no mistake in a plan for inference; nothing else is let through */
+    /* names that exist only in training are accepted in a plan for inference; other unknown names are not */
     sdlf_plan_options infer = {.batch = 3, .forward = host, .placement = placements + 2, .placement_count = 1};
     CHECK_OK(sdlf_plan_create(&plan, net, &infer));
     sdlf_plan_free(plan);

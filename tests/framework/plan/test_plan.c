@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Plans: options, inference, memory that is known beforehand, what a plan tells of itself, failure without leaks. */
+/* Plans: options, inference, memory that is known in advance, the plan's description, failure without leaks. */
 #include <math.h>
 #include <string.h>
 
@@ -125,7 +125,7 @@ static bool go_on(void *user)
     return --*(int *)user >= 0;
 }
 
-/* Timing that is ended early has medians of what was run, or none; either way it leaves no trace. */
+/* Timing that is ended early has medians of the completed runs, or none; either way it has no side effects. */
 static void timing_ends_early(void)
 {
     sdlf_calculator *reference = test_open("reference");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Recorded steps: the same bits as steps that are called one by one, alone and several in one recording; what is said
- * when recording fails; marks behind queued steps. */
+/* Recorded steps (graph capture): the same bits as separate calls, with one or several steps per recording; the message
+ * if recording fails; markers after queued steps. */
 #include <string.h>
 
 #include "framework/plan/networks.h"
@@ -147,7 +147,7 @@ static void inference_is_the_same_too(void)
     }
 }
 
-/* A mark shows what was queued before it, and nothing of what was queued after. */
+/* A mark shows the results of steps queued before it, and nothing of those queued after. */
 static void marks_look_between_steps(void)
 {
     for (int i = 0; test_calculator_class_at(i) != NULL; i++) {
@@ -191,7 +191,7 @@ static void marks_look_between_steps(void)
     }
 }
 
-/* Making a plan with a feed runs a step; nothing shows it, not in what another plan shares with it. */
+/* Creating a plan with a feed runs a step, without visible effects, even on state shared with another plan. */
 static void warming_up_leaves_no_trace(void)
 {
     for (int i = 0; test_calculator_class_at(i) != NULL; i++) {

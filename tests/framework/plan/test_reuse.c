@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Plans that share: parameters on a device between plans, and a model between plans, which refuses what would harm
+/* Plans that share parameters on a device, or a model, which rejects changes that would invalidate
  * them. */
 #include "framework/plan/counting_device.h"
 #include "framework/plan/networks.h"
@@ -135,7 +135,7 @@ static void reuse_wants_the_same_calculator(void)
 
 /* ---- one model ---- */
 
-/* A second training plan with fewer optimizer states leaves the first one's alone. */
+/* A second training plan with fewer optimizer states does not change those of the first. */
 static void plans_of_one_model_keep_their_states(void)
 {
     sdlf_calculator *host = test_open("reference");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What goes in and out of a plan: the caller says what its memory holds. While a plan is there, the model keeps its
- * outputs. */
+/* Inputs and outputs of a plan: the caller specifies the type and shape of its memory. While a plan exists, the model
+ * keeps its outputs. */
 #include <sdlf/sdlf.h>
 
 #include "testing.h"

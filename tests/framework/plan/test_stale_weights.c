@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Plans for inference that hold weights in forms of their own do not run with old ones. */
+/* Inference plans that keep weights in derived forms do not run with stale ones. */
 #include <string.h>
 
 #include "framework/plan/networks.h"
@@ -39,7 +39,7 @@ static void infer(sdlf_plan *plan, float *scores)
     CHECK_OK(test_plan_read(plan, "class", scores));
 }
 
-/* Does the plan's result differ from that of a plan that is made now? */
+/* True if the plan's result differs from that of a newly created plan. */
 static bool differs_from_fresh(sdlf_plan *plan, sdlf_model *net, sdlf_calculator *calculator)
 {
     float scores[CLASSES] = {0}, fresh[CLASSES] = {0};
@@ -109,7 +109,7 @@ static void weights_files_make_weights_old(void)
     sdlf_calculator_close(reference);
 }
 
-/* A plan that reads the model's own values needs nothing; nor does one that nobody trains beside. */
+/* A plan that reads the model's own values needs no refresh; nor does one without a training plan of the same model. */
 static void values_in_place_are_never_old(void)
 {
     sdlf_calculator *reference = NULL;
@@ -132,7 +132,7 @@ static void values_in_place_are_never_old(void)
     sdlf_calculator_close(reference);
 }
 
-/* Gradients alone, and forward passes that keep no statistics, change no parameter. */
+/* Gradient computations and forward passes that keep no statistics change no parameter. */
 static void reading_makes_nothing_old(void)
 {
     sdlf_calculator *reference = NULL;

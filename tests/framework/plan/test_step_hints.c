@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What steps of inference are told of those around them: weights that are read next, and whether the one before
- * matters. */
+/* The hints that inference steps get about their neighbours: the weights that are read next, and whether the previous
+ * step matters. */
 #include <math.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 enum { CHANNELS = 32, SIDE = 8 };
 
-/* A layer, two that read what it makes, and one behind one of these. */
+/* A layer, two readers of its output, and one after one of these. */
 static sdlf_model *fork_of_two(void)
 {
     sdlf_conv2d_options same = {.filters = CHANNELS, .kernel = {3, 3}, .padding = {1, 1}};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Batch normalisation over all ranks: gradients, outputs and running statistics of parts of a batch on 1 to 4 ranks are
- * those of the whole batch on one, also where parts are uneven or none. */
+/* Batch normalisation over all ranks: gradients, outputs and running statistics of a batch split over 1 to 4 ranks are
+ * those of the whole batch on one, also with uneven or empty parts. */
 #include <math.h>
 #include <stdlib.h>
 
@@ -10,7 +10,7 @@
 
 enum { MOST = 7, PIXELS = 36, CLASSES = 3, NUMBERS = 4096 };
 
-/* Both forms of batch normalisation, with what fuses with it: an activation, a residual. */
+/* Both forms of batch normalisation, with fusible neighbours: an activation, a residual. */
 static sdlf_model *norm_net(void)
 {
     sdlf_model *net = sdlf_model_create("norms");

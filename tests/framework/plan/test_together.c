@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Steps that a calculator puts together: it is offered what follows one another on it, what it leaves runs step by
- * step, and nothing but the number of calls changes. */
+/* Steps that a calculator fuses into one launch: it is offered consecutive steps, those it declines run one by one, and
+ * only the number of calls changes. */
 #include <stdio.h>
 #include <string.h>
 
@@ -15,8 +15,8 @@ static sdlf_operation_kind pair[2];
 static int offered, most_offered, most_alike, taken;
 static bool breaks;
 
-/* Operations that are offered at once: where one writes what is another tensor's memory; and where that is because an
- * operation writes over an input of its own. */
+/* Counts over operations offered at once: one writes another tensor's memory; and an operation writes over its own
+ * input. */
 static int overlaps, in_place;
 
 static bool is_written_over(const void *data, const sdlf_operation *const *operations, int count)
@@ -144,7 +144,7 @@ static void pairs_change_no_bit(void)
     sdlf_calculator_close(calculator);
 }
 
-/* A feed draws what nobody reads (the step's number); gradients lie where activations were. */
+/* A feed writes values that nothing reads (the step number); gradients reuse the memory of activations. */
 static void what_is_offered_shares_no_memory(void)
 {
     uint8_t samples[8 * 36];
@@ -170,7 +170,7 @@ static void what_is_offered_shares_no_memory(void)
     sdlf_calculator_close(calculator);
 }
 
-/* Activations, dropout and sums lie where their inputs lay, and nothing else does. */
+/* Activations, dropout and sums are computed in place, and nothing else is. */
 static void what_is_offered_is_written_over_by_its_readers(void)
 {
     sdlf_calculator *calculator = open_pairing(SDLF_GEMM, SDLF_GEMM);
@@ -246,8 +246,8 @@ static sdlf_model *deep(void)
     return net;
 }
 
-/* Updates of small parameters come last, one behind the other, more of them than are offered of several kinds; the
- * weights are those of updates in their places. */
+/* Updates of small parameters come last, one after another, more of them than are offered of several kinds; the
+ * weights are those of updates in their original positions. */
 static void updates_are_offered_as_one(void)
 {
     float together[MOST_WEIGHTS], alone[MOST_WEIGHTS];
@@ -275,7 +275,7 @@ static void unfused_plans_put_nothing_together(void)
     sdlf_calculator_close(calculator);
 }
 
-/* The loss is the forward calculator's, what follows it another's. */
+/* The loss runs on the forward calculator, the steps after it on another. */
 static void pairs_stay_on_one_calculator(void)
 {
     float weights[MOST_WEIGHTS];

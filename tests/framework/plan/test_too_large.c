@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A plan that needs more memory than the process can have is refused before any of it is taken, and the message says
- * what is needed, what there is, and what takes most of it. */
+/* A plan that needs more memory than the process can have is rejected before any of it is allocated, and the message
+ * states what is needed, what is available, and what takes most of it. */
 #include <stdlib.h>
 #include <string.h>
 

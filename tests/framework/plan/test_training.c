@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Training plans learn, on every calculator, and nothing grows while they run. */
+/* Training plans learn on every calculator, and memory does not grow while they run. */
 #include <sys/resource.h>
 
 #include "framework/plan/networks.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Weights that are worked out for a plan and then prepacked for a kernel do not stay in both forms: the plan takes room
- * for one of them beside all that are ready, and computes the same. */
+/* Weights that are derived for a plan and then prepacked for a kernel are not kept in both forms: besides the prepacked
+ * weights, the plan allocates space for only one of them, and computes the same. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -88,7 +88,7 @@ static void weights_stay_in_one_form(void)
     sdlf_calculator_close(cpu);
 }
 
-/* Weights of several sizes share the room, the largest first, in the middle and last. */
+/* Weights of several sizes share the space, with the largest first, in the middle and last. */
 static void the_room_holds_the_largest(void)
 {
     static const int orders[][3] = {{7, 3, 1}, {1, 7, 3}, {1, 3, 7}};

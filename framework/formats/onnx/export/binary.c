@@ -46,8 +46,7 @@ static void modulo(onnx_export *e, const char *a, const char *b)
 static void shift(onnx_export *e, const char *a, const char *b, bool left)
 {
     if (export_in_dtype(e, 0) != SDLF_UINT8)
-        export_refuse(e, "ONNX shifts integers without a sign, and it is of %s",
-                      sdlf_dtype_name(export_in_dtype(e, 0)));
+        export_refuse(e, "ONNX shifts only unsigned integers, but it is of %s", sdlf_dtype_name(export_in_dtype(e, 0)));
     export_node(e, "BitShift", (const char *const[]){a, b, NULL},
                 (const export_attribute[]){export_word("direction", left ? "LEFT" : "RIGHT"), {0}});
 }

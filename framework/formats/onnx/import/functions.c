@@ -140,12 +140,12 @@ static sdlf_status check(const onnx_file *file, const call_site *call)
     for (size_t i = 0; i < f->n_opset_import; i++) {
         const Onnx__OperatorSetIdProto *opset = f->opset_import[i];
         if (domain_of(opset->domain)[0] == '\0' && opset->version != file->opset)
-            return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "%s: function %s is in opset %lld, and the model in %lld",
+            return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "%s: function %s is in opset %lld, but the model in %lld",
                              file->path, text_show(name).text, (long long)opset->version, (long long)file->opset);
     }
     if (call->node->n_input > f->n_input || call->node->n_output > f->n_output)
         return sdlf_fail(SDLF_ERROR_FORMAT,
-                         "%s: function %s is called with %zu inputs and %zu outputs, and has %zu and %zu", file->path,
+                         "%s: function %s is called with %zu inputs and %zu outputs, but has %zu and %zu", file->path,
                          text_show(name).text, call->node->n_input, call->node->n_output, f->n_input, f->n_output);
     for (size_t n = 0; n < f->n_node; n++)
         for (size_t i = 0; i < f->node[n]->n_attribute; i++)

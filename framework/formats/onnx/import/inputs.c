@@ -227,7 +227,7 @@ sdlf_status onnx_import_inputs(onnx_import *import)
         if (value->kind == ONNX_FLOW || value->producer >= 0)
             return fail(import, input->name, SDLF_ERROR_FORMAT, "is duplicated");
         if (input->type == NULL || input->type->tensor_type == NULL)
-            return fail(import, input->name, SDLF_ERROR_UNSUPPORTED, "is no tensor");
+            return fail(import, input->name, SDLF_ERROR_UNSUPPORTED, "is not a tensor");
         if (value->must_be_known)
             status = fail(import, input->name, SDLF_ERROR_UNSUPPORTED,
                           "must be known when the model is made: shapes or weights follow from its elements");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Plans that draw their own batches: the same training, bit for bit, as with batches that are written step by step. */
+/* Plans that draw their own batches: training is bitwise the same as with batches that are written step by step. */
 #include <math.h>
 #include <string.h>
 
@@ -121,7 +121,7 @@ static void staging_works_without_queues(void)
     sdlf_calculator_close(calculator);
 }
 
-/* Two epochs of the part of the data that follows SKIP samples; the plan shuffles, or is told what that would give. */
+/* Two epochs of the data after the first SKIP samples; the plan shuffles, or is given the resulting order. */
 static uint32_t train_shuffled(sdlf_calculator *calculator, int staged, bool told)
 {
     enum { SKIP = 3, COUNT = SAMPLES - SKIP };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Activations in several operations become one, where they are that. */
+/* Operations that together form an activation are fused into one, and others are not. */
 #include <math.h>
 
 #include "framework/plan/networks.h"
@@ -7,8 +7,8 @@
 
 enum { BATCH = 5, SIDE = 12 };
 
-/* x sigmoid(x) where x has no other reader, where it has, and where what looks like it is the product with another's
- * sigmoid. */
+/* x sigmoid(x) where x has no other reader, where it has one, and a similar product with the sigmoid of another
+ * value. */
 static sdlf_model *gated(void)
 {
     sdlf_model *net = sdlf_model_create("gated");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Attention in several operations becomes one, where it is that. */
+/* Operations that together form attention are fused into one, and others are not. */
 #include <math.h>
 #include <string.h>
 
@@ -71,7 +71,7 @@ static int batch_of(int form)
     return form == SPLIT_HEADS || form == OWN_MASK ? 1 : BATCH;
 }
 
-/* Of heads that lie side by side, as a projection leaves them, and whose results do so. */
+/* Attention with interleaved heads, as output by a projection, for inputs and results. */
 static sdlf_model *make(int form)
 {
     const sdlf_shape heads = sdlf_shape(0, 2, 1, 3), columns = sdlf_shape(0, 2, 3, 1);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Inverted residual blocks that cpu takes as one operation: none of their three weights stays in two forms, and changed
- * ones are noticed, whichever they are. */
+/* Inverted residual blocks that cpu runs as one operation: none of their three weights is kept in two forms, and a
+ * change of any of them is noticed. */
 #include <stdio.h>
 #include <string.h>
 
@@ -61,7 +61,7 @@ static void a_model_gives_all_three_away(void)
     sdlf_calculator_close(cpu);
 }
 
-/* Weights with normalisations folded in: all that are ready, and room for those of one block. */
+/* Weights with folded normalisations: memory for all prepacked ones, and space for those of one block. */
 static void what_is_worked_out_is_there_once(void)
 {
     sdlf_calculator *cpu = NULL;
@@ -79,8 +79,8 @@ static void what_is_worked_out_is_there_once(void)
     sdlf_calculator_close(cpu);
 }
 
-/* Is a plan of a block whose operand `varied` alone is a parameter, and all others data, known to hold a weight of the
- * model's? */
+/* Check that the plan of a block in which only operand `varied` is a parameter, and all others are data, is known to
+ * hold a weight of the model. */
 static void one_parameter_is_noticed(int varied)
 {
     sdlf_calculator *cpu = test_open("cpu");

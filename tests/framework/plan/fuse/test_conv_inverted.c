@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Inference: an inverted residual block becomes one operation, with the same results, where it is that and nowhere
- * else. */
+/* Inference: an inverted residual block is fused into one operation, with the same results; similar patterns are
+ * not. */
 #include <string.h>
 
 #include "framework/plan/fuse/convolutions.h"
@@ -22,10 +22,10 @@ typedef enum variant {
     VARIANTS
 } variant;
 
-/* PLAIN: biases, ReLU6 behind the first two; ADDED: with the block's input as its residual; STRIDED: 5x5 with stride 2;
- * NORMED: normalised, so that biases come of folding; BARE: no biases, no activations; SEPARABLE: the last two alone.
- * These become one. What follows does not: what lies between is an output (SEEN), or read twice (READ_TWICE); the one
- * in the middle sees all channels (DENSE), the last is no 1x1 convolution (WIDE), or something is added in the middle
+/* PLAIN: biases, ReLU6 after the first two; ADDED: with the block's input as residual; STRIDED: 5x5 with stride 2;
+ * NORMED: normalised, so that folding creates biases; BARE: no biases, no activations; SEPARABLE: only the last two.
+ * These are fused. The others are not: an intermediate tensor is an output (SEEN), or read twice (READ_TWICE); the
+ * middle convolution reads all channels (DENSE), the last is not 1x1 (WIDE), or something is added in the middle
  * (ADDED_INSIDE). */
 static sdlf_model *inverted(variant kind)
 {

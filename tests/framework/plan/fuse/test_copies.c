@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Parts that are copied out of a tensor are read where they lie, by who can. */
+/* Copies of parts of a tensor are eliminated if the reader supports views. */
 #include <math.h>
 #include <string.h>
 
@@ -16,7 +16,7 @@ static sdlf_node part_of(sdlf_model *net, sdlf_node x, int index)
                                             .end = sdlf_shape((int64_t)(index + 1) * PART)});
 }
 
-/* tanh(a) b + c of the parts of a sum, and all of it once more beside the first part. */
+/* tanh(a) b + c of the parts of a sum, and the whole sum concatenated with the first part. */
 static sdlf_model *parts(void)
 {
     sdlf_model *net = sdlf_model_create("parts");
@@ -51,8 +51,8 @@ static void run(sdlf_model *net, sdlf_calculator *calculator, int batch, bool fu
     sdlf_plan_free(plan);
 }
 
-/* With one sample a part is one run of memory, which all can read; with two, only what takes strides reads it in place: in the host's memory the
- * product, and the join. The join itself takes two copies. */
+/* With one sample, a part is contiguous, and every operation can read it in place; with two, only operations that support strides can: in host
+ * memory the product and the concatenation. The concatenation itself takes two copies. */
 static void parts_are_read_in_place(void)
 {
     for (int c = 0; test_calculator_class_at(c) != NULL; c++) {
@@ -144,7 +144,7 @@ static void parts_of_a_transposed_tensor_are_read_in_place(void)
     }
 }
 
-/* The first row of a convolution's channels-last result is read in place: what is added to it is no residual of all
+/* The first row of a convolution's channels-last result is read in place: an addition to it is not a residual of all
  * rows. */
 static void a_sum_with_a_part_of_a_result_is_no_epilogue(void)
 {

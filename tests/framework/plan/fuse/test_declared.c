@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A fusion of a program's own: the plan finds its pattern and offers it to the calculator that declares it, and to no
- * other. Here it is tanh and the softmax behind it. */
+/* A user-defined fusion: the plan finds its pattern and offers it only to the calculator that declares it. Here it is
+ * tanh followed by softmax. */
 #include <math.h>
 #include <string.h>
 
@@ -161,7 +161,7 @@ static sdlf_model *network(int classes, bool seen)
     return net;
 }
 
-/* How many steps of the plan are the fusion; what it computes. */
+/* Run the plan; returns the number of its steps that are the fusion. */
 static int compute(const char *calculator_name, sdlf_model *net, bool no_fusion, float *y)
 {
     sdlf_calculator *calculator = test_open(calculator_name);
@@ -290,7 +290,7 @@ static void broken_tables_are_refused(void)
     CHECK_FAILS(sdlf_register_calculator(&class), SDLF_ERROR_ARGUMENT, "split");
 }
 
-/* Beside a class's own fusions are those of the class that it inherits from. */
+/* A class has its own fusions and those of the class that it inherits from. */
 static void fusions_are_inherited(void)
 {
     sdlf_calculator *own = test_open("fusing"), *cpu = test_open("cpu");

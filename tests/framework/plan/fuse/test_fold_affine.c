@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Inference plans: batch normalisation, and what else is affine by channel, is folded into the product before it, and what does nothing goes. */
+/* Inference plans: per-channel affine operations such as batch normalisation are folded into the preceding product; no-ops are removed. */
 #include <math.h>
 #include <string.h>
 

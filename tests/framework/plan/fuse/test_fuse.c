@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Training steps are fused where they should be and nowhere else. */
+/* Training steps are fused where they should be, and nowhere else. */
 #include "framework/plan/fuse/trained_networks.h"
 
 enum { MAX_OPERATIONS = 32 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Inference on cpu: inverted residual blocks that are large enough become one operation each, with the same results,
- * and with the weights that the model has. */
+/* Inference on cpu: inverted residual blocks that are large enough are fused into one operation each, with the same
+ * results, and with the model's current weights. */
 #include <math.h>
 
 #include "framework/plan/layouts/networks.h"

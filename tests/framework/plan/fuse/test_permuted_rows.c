@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Copies of rows in another order, before and behind products, are left out where other copies can do their work, and only there. */
+/* Permuting copies of rows before and after GEMMs are eliminated if other copies can permute instead, and only then. */
 #include <math.h>
 #include <string.h>
 
@@ -85,7 +85,7 @@ static sdlf_model *make(int form)
     return net;
 }
 
-/* Copies that are left in the host's memory, where operations that go element by element read what a copy reads. On a device one more may be left. */
+/* Copies that remain in host memory, where elementwise operations read the source of a copy directly. On a device one more may remain. */
 static const int left[FORMS] = {1, 0, 0, 2, 2, 2, 2, 1};
 
 static void check_form(sdlf_calculator *calculator, int form)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* What stands between dequantising and quantising is computed in integers: where the weights are integers, and where
- * the calculator takes it. */
+/* Operations between dequantisation and quantisation are computed in integers if their weights are integers and the
+ * calculator supports it. */
 #include <math.h>
 
 #include "framework/plan/networks.h"
@@ -149,7 +149,7 @@ static void other_weights_stay_floats(void)
     }
 }
 
-/* A bias that is no number, or no sum that int32 holds beside others, leaves its convolution in floats. */
+/* A bias that is NaN, or too large for the int32 accumulator, keeps its convolution in floats. */
 static void large_biases_stay_floats(void)
 {
     static const float biases[] = {NAN, INFINITY, -INFINITY, 3e5f};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A max-pool takes the ReLU in front of it in, and has a mask, only where fusions take both its passes. */
+/* A max-pool absorbs the preceding ReLU, and has a mask, only if fusions cover both its forward and backward pass. */
 #include <stdlib.h>
 
 #include "calculators/fusions/conv2d_pool.h"
@@ -38,7 +38,7 @@ static uint32_t train(const sdlf_fused_slot *fusions, bool fused)
     return hash;
 }
 
-/* Where only the forward pass has a fusion, everything stays as it was; and the same is computed. */
+/* If only the forward pass has a fusion, nothing is fused; the results are the same. */
 static void both_passes_or_neither(void)
 {
     const uint32_t expected = train(none, false);

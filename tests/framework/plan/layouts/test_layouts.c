@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Plans for inference whose activations lie channels last: the same results as row-major ones, through all that follows
- * and all that does not. */
+/* Inference plans with channels-last activations: the same results as row-major ones, through layers that support the
+ * layout and layers that do not. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -118,11 +118,11 @@ static void results_are_those_of_rows(void)
     }
 }
 
-/* On cpu, where convolutions like it: all but that of one pixel are channels last, and conversions stand only at the
- * edges: the picture out, the rows that the product reads (convolutions of few channels may read an image as it is);
- * and behind a join whose first part is row-major. The other copies join (3 and 2) and take a part (1). `converted`:
- * whether the convolution after that join wants its image channels last; Winograd's, which pays where vectors are
- * short, does. */
+/* On cpu, where convolutions prefer it, all but that of one pixel are channels last, and conversions occur only at the
+ * edges: the output image, the rows that the product reads (convolutions of few channels may read a row-major image);
+ * and after a concatenation whose first part is row-major. The other copies concatenate (3 and 2) and slice (1).
+ * `converted`: whether the convolution after that concatenation needs its image channels last; Winograd's, which pays
+ * off with short vectors, does. */
 static void check_edges(int converted)
 {
     sdlf_calculator *cpu = NULL;

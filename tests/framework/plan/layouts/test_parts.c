@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Layouts around joins, slices and sums that look like those of images, and are none: the same results as row-major
- * ones. */
+/* Layouts around concatenations, slices and sums that resemble those of images but are not: the same results as with
+ * row-major tensors. */
 #include <math.h>
 #include <string.h>
 

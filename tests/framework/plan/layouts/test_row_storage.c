@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Plans for inference that store the rows of a transformer in 16 bits: on `reference`, which is made to ask for it, results
- * are those of float32 within the type's rounding, the steps are those that were expected, and activations take half. */
+/* Inference plans that store the rows of a transformer in 16 bits: on `reference`, configured to request it, results match
+ * float32 within the type's rounding, the steps are the expected ones, and activations take half the memory. */
 #include <float.h>
 
 #include "framework/plan/layouts/networks.h"
@@ -69,7 +69,7 @@ static void run(sdlf_model *net, const sdlf_plan_options *options, found_plan *f
     sdlf_plan_free(plan);
 }
 
-/* Runs the network as it is, and as the calculator stores it. */
+/* Runs the network with float32 storage, and with the calculator's storage. */
 static void compare(bool softmax_between, const sdlf_plan_options *options, found_plan *exact, found_plan *stored)
 {
     sdlf_model *net = transformer(softmax_between);
@@ -153,7 +153,7 @@ static void squares_and_angles_stay_float32(void)
     sdlf_calculator_close(reference);
 }
 
-/* A mask of the most negative number that is added to a product, in front of a softmax, which has float32 alone. */
+/* A mask of the most negative float, added to a product before a softmax, which requires float32. */
 static void masks_stay_float32(void)
 {
     static float x[VALUES], mask[VALUES], y[2][BATCH * ROWS * CLASSES];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Plans for training that store activations in 16 bits: on `reference`, which is made to ask for it, the training goes
- * as in float32, the steps are those that were expected, and an arena takes about half. */
+/* Training plans that store activations in 16 bits: on `reference`, configured to request it, training proceeds as in
+ * float32, the steps are the expected ones, and the arena takes about half the memory. */
 #include <math.h>
 
 #include "framework/plan/layouts/networks.h"
@@ -217,7 +217,7 @@ static void transposed_convolutions_store_too(void)
     }
 }
 
-/* Products of rows of channels between two convolutions, as permutations make them: they read and write the images where these lie. */
+/* Matrix products of rows of channels between two convolutions, through permutations: they read and write the images in place. */
 static void rows_of_channels_are_no_copies(void)
 {
     static float image[4 * IMAGE], found[2][4 * 8 * SIDE * SIDE];
@@ -255,7 +255,7 @@ static void rows_of_channels_are_no_copies(void)
     sdlf_model_free(net);
 }
 
-/* Forward in 16 bits on one calculator, backward in float32 on another: what crosses is converted. */
+/* Forward in 16 bits on one calculator, backward in float32 on another: tensors that cross are converted. */
 static void calculators_meet(void)
 {
     static training exact, found;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Plans for training whose activations lie channels last in the plan's own type: on `cpu`, the training goes as on
- * `reference`, and every convolution, normalisation and pooling, forward and backward, lies so; where that is not most
- * of the work, nothing does. */
+/* Training plans with channels-last activations in the plan's own type: on `cpu`, training proceeds as on `reference`,
+ * and every convolution, normalisation and pooling, forward and backward, is channels last; if these are not most of
+ * the computation, nothing is. */
 #include <stdio.h>
 
 #include "framework/plan/layouts/networks.h"
@@ -123,8 +123,8 @@ static void training_goes_as_on_reference(void)
     compare(SDLF_FLOAT64, 1e-10);
 }
 
-/* Algorithms are raced for what stays row-major; what turns is left to the calculator, and nothing is undone by what
- * was chosen. */
+/* Algorithms are benchmarked for row-major convolutions; those that change layout are left to the calculator, and the
+ * choices do not revert layouts. */
 static void raced_algorithms_change_nothing(void)
 {
     static training own, raced;

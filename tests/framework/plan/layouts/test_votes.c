@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Which convolutions lie channels last, where some of them like that and some do not. */
+/* Which convolutions become channels last if only some of them prefer it. */
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -41,8 +41,8 @@ static sdlf_calculator *make_second(void)
     return second;
 }
 
-/* Convolutions with so many filters, one behind the other, those from number `other` on placed on a second calculator:
- * how many are channels last, and how many copies turn activations. */
+/* A chain of convolutions with these filters, those from index `other` on placed on a second calculator: checks how
+ * many are channels last, and how many copies change the layout of activations. */
 static void count_turned(const int *filters, int count, int other, int turned, int copies)
 {
     char name[8][16];
@@ -76,8 +76,8 @@ static void count_turned(const int *filters, int count, int other, int turned, i
     free(second);
 }
 
-/* In front of one that likes it, a convolution is turned where those that like it have half of the FLOPs, and else left
- * as it is; behind one it follows in any case. One alone is not worth conversions. */
+/* A convolution before one that prefers channels last changes layout if those that prefer it have half of the FLOPs,
+ * else not; after one, it follows in any case. A single one is not worth the conversions. */
 static void most_of_the_work_decides_for_all(void)
 {
     count_turned((int[]){2, 3, 16, 16}, 4, 4, 4, 2); /* they have nearly all: all are, conversions at both ends */
@@ -86,8 +86,8 @@ static void most_of_the_work_decides_for_all(void)
     count_turned((int[]){2, 3, 64}, 3, 3, 0, 0);            /* one alone */
 }
 
-/* What one calculator likes says nothing of another's work: not the share of it, and not whether there is more than
- * one. */
+/* One calculator's preferences do not affect another's convolutions: neither the share of FLOPs, nor whether there is
+ * more than one. */
 static void each_calculator_decides_for_itself(void)
 {
     count_turned((int[]){7, 7, 7, 7, 8, 8, 64, 64}, 8, 6, 4, 2); /* not the first four */
@@ -122,7 +122,7 @@ static bool takes_last_alone(const sdlf_calculator *calculator, const sdlf_opera
     return sdlf_operation_is_channels_last(operation);
 }
 
-/* What the network makes of an image, with or without fusion; the plan has so many steps of each kind. */
+/* Run the network on an image, with or without fusion, and check the number of steps of each kind. */
 static void run_pooled(sdlf_model *net, sdlf_calculator *device, int fusion, float *last)
 {
     static float image[IMAGE];
@@ -140,8 +140,8 @@ static void run_pooled(sdlf_model *net, sdlf_calculator *device, int fusion, flo
     sdlf_plan_free(plan);
 }
 
-/* A calculator that pools behind a convolution where channels lie last, and there alone: one pair becomes one
- * operation, which makes the same numbers; the other stays two, since what lies between is an output. */
+/* A calculator that fuses a pool into a convolution only for channels last: one pair becomes one operation with the
+ * same results; the other stays separate, since the intermediate tensor is an output. */
 static void pooling_follows_into_the_convolution(void)
 {
     enum { FILTERS = 16, LAST = SIDE / 2 / 2, COUNT = BATCH * FILTERS * LAST * LAST };
