@@ -38,7 +38,7 @@ typedef struct sdlf_calculator_options {
     int threads;       /* 0: as many as the process may use */
     int device;        /* ordinal of the device, for calculators that have several */
     sdlf_math math;    /* calculators without a choice always compute in fp32 */
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_calculator_options;
 
 /* Compute one operation. Its operands are bound, checked (sdlf_operation_check) and accepted by the slot's `supports`.
@@ -137,7 +137,7 @@ typedef struct sdlf_queue_class {
     sdlf_status (*fence_follow)(sdlf_calculator *calculator, sdlf_queue queue, sdlf_fence *fence);
     sdlf_status (*fence_wait)(sdlf_calculator *calculator, sdlf_fence *fence);
     sdlf_status (*fence_passed)(sdlf_calculator *calculator, sdlf_fence *fence, bool *passed);
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_queue_class;
 
 struct sdlf_calculator_class {

@@ -35,7 +35,7 @@ typedef struct sdlf_communicator_options {
     double timeout;         /* seconds after which a process that does not answer counts as lost; default 20 */
     sdlf_rank_group *group; /* for ranks that are threads; NULL: ranks are processes */
     int rank;               /* of this thread in its group, each opened once; ignored without a group */
-    void *reserved[2];      /* zero; reserved for future members */
+    void *reserved[2];      /* zero; reserved for new members */
 } sdlf_communicator_options;
 
 enum { SDLF_MOST_SUMS = 256 };
@@ -84,7 +84,7 @@ struct sdlf_communicator_class {
      * lost rank ends this process. */
     sdlf_status (*check)(sdlf_communicator *communicator);
 
-    void *reserved[1]; /* zero; reserved for future members */
+    void *reserved[1]; /* zero; reserved for new members */
 };
 
 struct sdlf_communicator {

@@ -60,7 +60,7 @@ typedef struct sdlf_dataset {
     /* Produces the labels of a sample, in the shape of `labels` without its first dimension, if labels.data is NULL. Called like `read`,
      * with read_context. See sdlf_dataset_read_labels. */
     sdlf_sample_reader *read_labels;
-    void *reserved[3]; /* zero; reserved for future members */
+    void *reserved[3]; /* zero; reserved for new members */
 } sdlf_dataset;
 
 /* How to load a data set; zeroed: as its files are. */
@@ -82,7 +82,7 @@ typedef struct sdlf_dataset_options {
     /* Called on any of these threads, one call at a time, when `done` of `count` images have been read. Optional. */
     void (*progress)(void *context, int64_t done, int64_t count);
     void *progress_context;
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_dataset_options;
 
 struct sdlf_dataset_class {
@@ -94,7 +94,7 @@ struct sdlf_dataset_class {
                         const sdlf_dataset_options *options);
     /* Check an argument before anything is read or generated; fails as `load` would. Optional; NULL: no check. */
     sdlf_status (*check)(const char *argument, sdlf_split split);
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 };
 
 /* Open "NAME" or "NAME:ARGUMENT". The dataset is the caller's. Errors name the file and the byte at fault. */
@@ -149,7 +149,7 @@ typedef struct sdlf_loader_options {
      * its memory: sdlf_loader_next, also past the end of an epoch, sdlf_loader_seek and sdlf_loader_free. sdlf_loader_create and
      * sdlf_loader_free use the calculator: call them on the thread that uses it, and before it is closed. NULL: any memory. */
     sdlf_calculator *calculator;
-    void *reserved[3]; /* zero; reserved for future members */
+    void *reserved[3]; /* zero; reserved for new members */
 } sdlf_loader_options;
 
 /* A batch in host memory, valid until the next call. The last one of an epoch may be shorter (`count` < batch). */
@@ -160,7 +160,7 @@ typedef struct sdlf_batch {
     /* If samples with class labels are mixed: the label of the other sample, (count) int32, and the share that
      * each sample kept of itself, (count) float32. Otherwise absent; float targets are mixed directly. */
     sdlf_tensor second_labels, shares;
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_batch;
 
 /* Create a loader, which borrows the data set. Free it with sdlf_loader_free (accepts NULL; joins the thread). Errors:

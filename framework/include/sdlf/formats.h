@@ -153,7 +153,7 @@ typedef struct sdlf_onnx_options {
     /* Compute Gather and Slice of a weight in each run even if the indices are constant, so that models of several
      * sizes share one table instead of having different weights. */
     bool keep_rows;
-    void *reserved[1]; /* zero; reserved for future members */
+    void *reserved[1]; /* zero; reserved for new members */
 } sdlf_onnx_options;
 
 /* Read an ONNX model (opset 7 to 28) with its weights into a built model. The model is the caller's. `options` may be
@@ -213,7 +213,7 @@ typedef struct sdlf_onnx_export_options {
     int opset;          /* 17 to 22; 0: the lowest of these that can express all layers */
     bool external_data; /* write weights to a separate file, PATH.HASH.data; always done beyond 2 GB */
     bool normalize;     /* input 0 takes raw samples: prepend sdlf_model_normalization, which must be known */
-    void *reserved[4];  /* zero; reserved for future members */
+    void *reserved[4];  /* zero; reserved for new members */
 } sdlf_onnx_export_options;
 
 /* What was written. */
@@ -223,7 +223,7 @@ typedef struct sdlf_onnx_exported {
     int64_t bytes, external_bytes; /* of the file, and of the external-data file; 0: there is none */
     char external_file[256];       /* name of the external-data file, without a folder; "": there is none */
     bool fixed_batch;              /* the network allows only batch 1; otherwise the batch dimension is open, as "N" */
-    void *reserved[4];             /* zero; reserved for future members */
+    void *reserved[4];             /* zero; reserved for new members */
 } sdlf_onnx_exported;
 
 /* Write a built model as an ONNX file that computes what an inference plan does: losses, and what only they read,
@@ -240,7 +240,7 @@ sdlf_status sdlf_model_to_onnx(const sdlf_model *model, const char *path, const 
 typedef struct sdlf_c_export_options {
     const char *name;       /* prefix of every name in the file, an identifier; NULL: derived from the model's name */
     int64_t max_parameters; /* a larger network is rejected; 0: SDLF_C_EXPORT_PARAMETERS */
-    void *reserved[4];      /* zero; reserved for future members */
+    void *reserved[4];      /* zero; reserved for new members */
 } sdlf_c_export_options;
 
 /* Compilers need several hundred bytes of memory for each number in an initializer list. */
@@ -252,7 +252,7 @@ typedef struct sdlf_c_exported {
     int64_t parameter_count; /* values written, after folding in batch normalisation */
     int64_t scratch_bytes;   /* static memory for activations between layers */
     int64_t bytes;           /* of the file */
-    void *reserved[4];       /* zero; reserved for future members */
+    void *reserved[4];       /* zero; reserved for new members */
 } sdlf_c_exported;
 
 /* Write a built model as one C99 file that needs only the standard library and computes what an inference plan

@@ -66,7 +66,7 @@ struct sdlf_fusion {
     /* The inverse: describe the members of a fused operation that passed its check. Returns which are present.
      * Intermediates have no memory. */
     unsigned (*split)(const sdlf_operation *fused, sdlf_operation *member);
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 };
 
 /* The distinct fusions declared by registered calculators, by index (NULL past the end) and by name (NULL: unknown). */

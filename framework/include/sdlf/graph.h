@@ -30,7 +30,7 @@ typedef struct sdlf_graph {
     sdlf_tensor labels;    /* (N) int32 in [0, class_count) */
     sdlf_tensor parts;     /* (N) uint8: sdlf_node_part */
     int class_count;
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_graph;
 
 struct sdlf_graph_class {
@@ -39,7 +39,7 @@ struct sdlf_graph_class {
     /* Load a graph into a zeroed struct. `argument` is the part after the colon, or NULL. sdlf_graph_free releases
      * whatever has been set, also after a failure. */
     sdlf_status (*load)(sdlf_graph *graph, const char *argument);
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 };
 
 /* Open "NAME" or "NAME:ARGUMENT". The graph is the caller's. Errors name the file and the line at fault. */
@@ -59,7 +59,7 @@ typedef struct sdlf_graph_matrix_options {
     sdlf_dtype dtype;                      /* float32 (default) or float64 */
     sdlf_normalization_kind normalization; /* of B, the adjacency, with self loops if requested */
     bool self_loops;   /* add an edge from every node to itself; one that exists already counts only once */
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_graph_matrix_options;
 
 /* Make the matrix of a graph convolution: a new sparse matrix in host memory. A row whose sum is 0 stays empty. If

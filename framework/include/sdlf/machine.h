@@ -27,7 +27,7 @@ typedef struct sdlf_machine {
     const char *available_by; /* its source */
     int64_t held;             /* bytes that it uses now */
     int processors; /* CPU cores that it may use: its affinity and the quota of its cgroups, rounded up; at least 1 */
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_machine;
 
 /* Query the limits anew, which takes a fraction of a millisecond. A limit that cannot be read is ignored. Errors:

@@ -238,7 +238,7 @@ typedef struct sdlf_operation_class {
     /* packed, bit i: in[i] is packed into operation->prepared, and must be constant where that is done. unread, bit i:
      * in host memory, in[i] is not read if operation->prepared is present. */
     unsigned packed, unread;
-    void *reserved[3]; /* zero: room for members to come */
+    void *reserved[3]; /* zero; reserved for new members */
 } sdlf_operation_class;
 
 /* The class of a kind, NULL outside the enumeration; and that of an operation: its kind's or its fusion's. */

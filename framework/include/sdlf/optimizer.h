@@ -26,7 +26,7 @@ typedef struct sdlf_sgd_options {
     bool nesterov;
     double weight_decay; /* default 0 */
     bool decay_all;
-    void *reserved[4]; /* zero: room for members to come */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_sgd_options;
 
 typedef struct sdlf_adam_options {
@@ -35,7 +35,7 @@ typedef struct sdlf_adam_options {
     double epsilon;      /* default 1e-8 */
     double weight_decay; /* default 0; adam adds it to the gradient, adamw shrinks the weights by it */
     bool decay_all;
-    void *reserved[4]; /* zero: room for members to come */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_adam_options;
 
 typedef struct sdlf_rmsprop_options {
@@ -44,7 +44,7 @@ typedef struct sdlf_rmsprop_options {
     double momentum; /* default 0 */
     double weight_decay;
     bool decay_all;
-    void *reserved[4]; /* zero: room for members to come */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_rmsprop_options;
 
 /* Muon (https://kellerjordan.github.io/posts/muon): matrices, and weights of convolutions as (K, C R S), are updated
@@ -59,7 +59,7 @@ typedef struct sdlf_muon_options {
     /* Orthogonalise only weights of convolutions; matrices of fully connected layers follow sgd. */
     bool filters_only;
     bool unit_filters; /* before each step, scale a weight matrix of K rows to norm sqrt(K) */
-    void *reserved[4]; /* zero: room for members to come */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_muon_options;
 
 /* LARS (https://arxiv.org/abs/1708.03888): sgd whose rate is multiplied, for each parameter that decays, by trust |w| /
@@ -69,7 +69,7 @@ typedef struct sdlf_lars_options {
     double trust;    /* default 0.001 */
     double weight_decay;
     bool decay_all;
-    void *reserved[4]; /* zero: room for members to come */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_lars_options;
 
 typedef struct sdlf_optimizer_class sdlf_optimizer_class;
@@ -109,7 +109,7 @@ struct sdlf_optimizer_class {
      * allows weight decay. */
     void (*update)(const sdlf_optimizer *optimizer, bool decay, sdlf_operation *operation);
     sdlf_update_form form;
-    void *reserved[4]; /* zero: room for members to come */
+    void *reserved[4]; /* zero; reserved for new members */
 };
 
 sdlf_optimizer sdlf_sgd_make(sdlf_sgd_options options);

@@ -53,7 +53,7 @@ typedef struct sdlf_feed {
     /* 0: a device holds all data. Otherwise it holds this many batches, up to SDLF_MAX_STAGED, and the host uploads the
      * next ones while it computes. A plan that computes in the host's memory moves no data. */
     int staged;
-    void *reserved[2];           /* zero: room for members to come */
+    void *reserved[2];           /* zero; reserved for new members */
     sdlf_auto_augment automatic; /* applied before `augment`, with its seed; its magnitude must not be 0 */
 } sdlf_feed;
 enum { SDLF_MAX_STAGED = 8 };
@@ -188,7 +188,7 @@ typedef struct sdlf_plan_options {
      * list is borrowed until sdlf_plan_create returns. */
     const sdlf_state *states;
     int state_count;
-    void *reserved[2]; /* zero: room for members to come */
+    void *reserved[2]; /* zero; reserved for new members */
 } sdlf_plan_options;
 
 /* Creates a plan; the caller frees it with sdlf_plan_free (accepts NULL). A training plan minimises the model's loss
@@ -288,7 +288,7 @@ typedef struct sdlf_metrics {
     double loss_sum; /* of the samples' losses */
     double correct;
     double samples;
-    void *reserved[4]; /* zero: room for members to come */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_metrics;
 sdlf_status sdlf_plan_metrics(sdlf_plan *plan, sdlf_metrics *metrics);
 sdlf_status sdlf_plan_clear_metrics(sdlf_plan *plan);

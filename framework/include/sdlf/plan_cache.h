@@ -24,7 +24,7 @@ typedef struct sdlf_plan_cache_options {
     sdlf_calculator *calculator; /* required */
     sdlf_dtype dtype;            /* as in sdlf_plan_options */
     int most;                    /* the largest number of plans to keep; 0: 8 */
-    void *reserved[4];           /* zero: room for members to come */
+    void *reserved[4];           /* zero; reserved for new members */
 } sdlf_plan_cache_options;
 
 /* The file is read whenever a plan is created, and must not change. */

@@ -40,7 +40,7 @@ typedef struct sdlf_step_info {
     int64_t workspace; /* bytes */
     int64_t live;      /* bytes in use in all arenas while the step runs, without parameters and states */
     double seconds;    /* mean time, after sdlf_plan_time */
-    void *reserved[4]; /* zero: room for members to come */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_step_info;
 int sdlf_plan_step_count(const sdlf_plan *plan);
 sdlf_step_info sdlf_plan_step_info(const sdlf_plan *plan, int index);
@@ -55,7 +55,7 @@ typedef struct sdlf_layer_info {
     sdlf_cost forward_cost, backward_cost; /* backward includes the update */
     int64_t offset;                        /* of output 0 in its arena; -1: none of its own (fused away, or a view) */
     double forward_seconds, backward_seconds;
-    void *reserved[4]; /* zero: room for members to come */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_layer_info;
 int sdlf_plan_layer_count(const sdlf_plan *plan);
 sdlf_layer_info sdlf_plan_layer_info(const sdlf_plan *plan, int index);
@@ -71,7 +71,7 @@ typedef struct sdlf_memory_info {
     int64_t states;          /* optimizer states, and copies of them */
     int64_t output;          /* the model's largest output; whoever reads it needs as much again */
     const char *output_name; /* the name of that output, owned by the model; NULL: there is none */
-    void *reserved[4];       /* zero: room for members to come */
+    void *reserved[4];       /* zero; reserved for new members */
 } sdlf_memory_info;
 sdlf_memory_info sdlf_plan_memory(const sdlf_plan *plan);
 
@@ -100,7 +100,7 @@ typedef struct sdlf_timing {
     int together;      /* 0: as sdlf_plan_time; else as sdlf_plan_time_together */
     sdlf_go_on *go_on; /* called before each run of a step; false stops, with the medians so far. NULL: never */
     void *user;
-    void *reserved[4]; /* zero: room for members to come */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_timing;
 sdlf_status sdlf_plan_time_with(sdlf_plan *plan, const sdlf_timing *timing);
 

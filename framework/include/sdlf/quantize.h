@@ -55,7 +55,7 @@ typedef struct sdlf_quantization_options {
     sdlf_quantization_progress *progress; /* optional */
     sdlf_go_on *go_on; /* called before each batch; false: use the ranges of the samples so far. NULL: all samples */
     void *user;        /* passed to both */
-    void *reserved[4]; /* zero: room for members to come */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_quantization_options;
 
 /* What was written. */
@@ -66,7 +66,7 @@ typedef struct sdlf_quantized {
     int64_t samples;             /* on which their ranges were determined */
     int64_t bytes, bytes_before; /* of the file, and of the same file with float32 */
     bool fixed_batch;            /* the network allows only a batch of 1 */
-    void *reserved[4];           /* zero: room for members to come */
+    void *reserved[4];           /* zero; reserved for new members */
 } sdlf_quantized;
 
 /* Writes a built model as a quantised ONNX file at `path`, in the form of sdlf_model_to_onnx, with batch

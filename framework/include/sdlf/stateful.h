@@ -46,7 +46,7 @@ typedef struct sdlf_stateful_options {
     int dimension_count;
     const sdlf_onnx_shape *shapes;
     int shape_count;
-    void *reserved[4]; /* zero: room for members to come */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_stateful_options;
 
 /* Creates it from an ONNX file. Free with sdlf_stateful_free (accepts NULL). */

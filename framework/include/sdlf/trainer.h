@@ -40,7 +40,7 @@ typedef struct sdlf_progress {
     double loss_scale;     /* after an epoch, with loss scaling; else 0 */
     int64_t skipped_steps; /* likewise: of the whole training */
     bool best;             /* after an epoch, if epochs are compared (keep, patience): it has the best test so far */
-    void *reserved[4];     /* zero: room for members to come */
+    void *reserved[4];     /* zero; reserved for new members */
 } sdlf_progress;
 
 typedef void sdlf_progress_callback(const sdlf_progress *progress, void *user);
@@ -127,7 +127,7 @@ typedef struct sdlf_trainer_options {
     /* As in sdlf_plan_options: from creation to sdlf_trainer_free the model's states are this rank's parts. Checkpoints
      * contain the whole states. */
     bool shard_states;
-    void *reserved[4]; /* zero: room for members to come */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_trainer_options;
 
 /* Recommended training options of the built-in networks (on MNIST, or CIFAR-10 for cifar_fast): sets batch, optimizer,
@@ -211,7 +211,7 @@ typedef struct sdlf_evaluation {
     double seconds;               /* of computation, including loading */
     int64_t *confusion;           /* for classes: [class_count * true + predicted]; freed by sdlf_evaluation_release */
     sdlf_target_figures *targets; /* for float targets: class_count, freed likewise */
-    void *reserved[4];            /* zero: room for members to come */
+    void *reserved[4];            /* zero; reserved for new members */
 } sdlf_evaluation;
 
 /* For classes, the fraction of samples that are right; for bce_with_logits, of labels; for other losses NaN. */
@@ -252,7 +252,7 @@ typedef struct sdlf_evaluation_options {
     void *user;
     /* All ranks evaluate parts of the same data, and all get the total figures; NULL: this process evaluates all. */
     sdlf_communicator *communicator;
-    void *reserved[3]; /* zero: room for members to come */
+    void *reserved[3]; /* zero; reserved for new members */
 } sdlf_evaluation_options;
 
 /* sdlf_evaluate_while with options; NULL: defaults. */

@@ -33,7 +33,7 @@ typedef struct sdlf_reduce_options {
     int function;      /* sdlf_reduce_function */
     sdlf_shape axes;   /* empty: all */
     bool keep;         /* keep the reduced axes with size 1 */
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_reduce_options;
 sdlf_node sdlf_reduce(sdlf_model *model, sdlf_node x, const sdlf_reduce_options *options);
 
@@ -45,7 +45,7 @@ typedef struct sdlf_arg_reduce_layer_options {
     bool smallest;     /* of the smallest element instead */
     bool last;         /* of equal elements, the last instead of the first */
     bool keep;         /* keep the axis with size 1 */
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_arg_reduce_layer_options;
 sdlf_node sdlf_arg_reduce(sdlf_model *model, sdlf_node x, const sdlf_arg_reduce_layer_options *options);
 
@@ -56,7 +56,7 @@ typedef struct sdlf_top_k_layer_options {
     int k;             /* required; at most the axis's size */
     int axis;          /* default -1 */
     bool smallest;     /* the k smallest instead */
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_top_k_layer_options;
 sdlf_node sdlf_top_k(sdlf_model *model, sdlf_node x, const sdlf_top_k_layer_options *options);
 
@@ -66,7 +66,7 @@ sdlf_node sdlf_top_k(sdlf_model *model, sdlf_node x, const sdlf_top_k_layer_opti
 typedef struct sdlf_gather_options {
     const char *name;
     int axis;          /* default 1 */
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_gather_options;
 sdlf_node sdlf_gather(sdlf_model *model, sdlf_node x, sdlf_node index, const sdlf_gather_options *options);
 
@@ -85,7 +85,7 @@ typedef struct sdlf_resize_options {
     float outside;        /* default 0 */
     bool antialias;       /* when downscaling, widen the filter of linear and cubic by 1 / scale */
     bool exclude_outside; /* elements beyond the ends have weight 0; otherwise the edge element replaces them */
-    void *reserved[4];    /* zero; reserved for future members */
+    void *reserved[4];    /* zero; reserved for new members */
 } sdlf_resize_options;
 sdlf_node sdlf_resize(sdlf_model *model, sdlf_node x, const sdlf_resize_options *options);
 
@@ -94,7 +94,7 @@ sdlf_node sdlf_resize(sdlf_model *model, sdlf_node x, const sdlf_resize_options 
 typedef struct sdlf_softmax_options {
     const char *name;
     int axis;          /* default 1 */
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_softmax_options;
 sdlf_node sdlf_softmax(sdlf_model *model, sdlf_node x);
 sdlf_node sdlf_log_softmax(sdlf_model *model, sdlf_node x);

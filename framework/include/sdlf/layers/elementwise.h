@@ -25,7 +25,7 @@ sdlf_node sdlf_tanh(sdlf_model *model, sdlf_node x);
 typedef struct sdlf_clip_options {
     const char *name;
     float low, high;   /* low < high */
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_clip_options;
 sdlf_node sdlf_clip(sdlf_model *model, sdlf_node x, const sdlf_clip_options *options);
 
@@ -33,7 +33,7 @@ sdlf_node sdlf_clip(sdlf_model *model, sdlf_node x, const sdlf_clip_options *opt
 typedef struct sdlf_leaky_relu_options {
     const char *name;
     float slope;       /* default 0.01 */
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_leaky_relu_options;
 sdlf_node sdlf_leaky_relu(sdlf_model *model, sdlf_node x, const sdlf_leaky_relu_options *options);
 
@@ -79,7 +79,7 @@ typedef struct sdlf_unary_options {
     int function;      /* sdlf_unary_function */
     float alpha;       /* elu, celu: default 1; selu: 1.6732632; hard_sigmoid: 0.2 */
     float beta;        /* selu: default 1.050701; hard_sigmoid: default 0.5 */
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_unary_options;
 sdlf_node sdlf_unary(sdlf_model *model, sdlf_node x, const sdlf_unary_options *options);
 
@@ -89,7 +89,7 @@ sdlf_node sdlf_unary(sdlf_model *model, sdlf_node x, const sdlf_unary_options *o
 typedef struct sdlf_dropout_options {
     const char *name;
     float probability; /* in [0, 1) */
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_dropout_options;
 sdlf_node sdlf_dropout(sdlf_model *model, sdlf_node x, const sdlf_dropout_options *options);
 
@@ -129,7 +129,7 @@ typedef struct sdlf_binary_layer_options {
     int function;      /* sdlf_binary_layer_function */
     float scalar;      /* with one input: the number that replaces the other */
     bool scalar_first; /* with one input: number op x instead of x op number */
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_binary_layer_options;
 sdlf_node sdlf_binary(sdlf_model *model, const sdlf_node *nodes, int count, const sdlf_binary_layer_options *options);
 

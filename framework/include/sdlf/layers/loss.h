@@ -21,7 +21,7 @@ extern "C" {
 typedef struct sdlf_softmax_cross_entropy_options {
     const char *name;
     float smoothing;   /* label smoothing, in [0, 1); default 0 */
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_softmax_cross_entropy_options;
 sdlf_node sdlf_softmax_cross_entropy(sdlf_model *model, sdlf_node logits, sdlf_node labels,
                                      const sdlf_softmax_cross_entropy_options *options);
@@ -39,7 +39,7 @@ sdlf_node sdlf_softmax_cross_entropy_weighted(sdlf_model *model, sdlf_node logit
 typedef struct sdlf_huber_options {
     const char *name;
     float delta;       /* default 1 */
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_huber_options;
 sdlf_node sdlf_mse(sdlf_model *model, sdlf_node x, sdlf_node targets);
 sdlf_node sdlf_mae(sdlf_model *model, sdlf_node x, sdlf_node targets);

@@ -25,7 +25,7 @@ typedef struct sdlf_batch_norm2d_options {
     float epsilon;     /* default 1e-5 */
     float momentum;    /* weight of the newest batch in the running statistics; default 0.1 */
     bool no_scale;     /* weight is fixed at 1 and not trained */
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_batch_norm2d_options;
 sdlf_node sdlf_batch_norm2d(sdlf_model *model, sdlf_node x, const sdlf_batch_norm2d_options *options);
 
@@ -35,7 +35,7 @@ typedef struct sdlf_layer_norm_options {
     const char *name;
     int axis;          /* default -1, the last */
     float epsilon;     /* default 1e-5 */
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_layer_norm_options;
 sdlf_node sdlf_layer_norm(sdlf_model *model, sdlf_node x, const sdlf_layer_norm_options *options);
 
@@ -44,7 +44,7 @@ sdlf_node sdlf_layer_norm(sdlf_model *model, sdlf_node x, const sdlf_layer_norm_
 typedef struct sdlf_rms_norm_options {
     const char *name;
     float epsilon;     /* default 1e-5 */
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_rms_norm_options;
 sdlf_node sdlf_rms_norm(sdlf_model *model, sdlf_node x, const sdlf_rms_norm_options *options);
 
@@ -54,7 +54,7 @@ typedef struct sdlf_group_norm_options {
     const char *name;
     int groups;        /* default: as many as channels, which is instance normalisation */
     float epsilon;     /* default 1e-5 */
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_group_norm_options;
 sdlf_node sdlf_group_norm(sdlf_model *model, sdlf_node x, const sdlf_group_norm_options *options);
 
@@ -66,7 +66,7 @@ typedef struct sdlf_lrn_options {
     float alpha;       /* default 1e-4 */
     float beta;        /* default 0.75 */
     float bias;        /* default 1 */
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_lrn_options;
 sdlf_node sdlf_lrn(sdlf_model *model, sdlf_node x, const sdlf_lrn_options *options);
 

@@ -23,7 +23,7 @@ typedef struct sdlf_fully_connected_options {
     int initializer;         /* sdlf_initializer_kind of the weight */
     int axis;                /* first of the axes that are flattened to I, default 1; negative: from the end */
     float initializer_scale; /* of uniform and normal, default 0.1 */
-    void *reserved[4];       /* zero; reserved for future members */
+    void *reserved[4];       /* zero; reserved for new members */
 } sdlf_fully_connected_options;
 sdlf_node sdlf_fully_connected(sdlf_model *model, sdlf_node x, const sdlf_fully_connected_options *options);
 
@@ -35,7 +35,7 @@ typedef struct sdlf_matmul_options {
     const char *name;
     bool transpose_a;  /* a is (...,k,m) */
     bool transpose_b;  /* b is (...,n,k) */
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_matmul_options;
 sdlf_node sdlf_matmul(sdlf_model *model, sdlf_node a, sdlf_node b, const sdlf_matmul_options *options);
 
@@ -48,7 +48,7 @@ typedef struct sdlf_graph_conv_options {
     bool no_bias;
     bool no_decay;     /* no weight decay for the weight */
     int initializer;   /* sdlf_initializer_kind of the weight; xavier_uniform by default */
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_graph_conv_options;
 sdlf_node sdlf_graph_conv(sdlf_model *model, sdlf_node x, sdlf_node matrix, const sdlf_graph_conv_options *options);
 sdlf_node sdlf_graph_conv_directed(sdlf_model *model, sdlf_node x, sdlf_node matrix, sdlf_node transposed,

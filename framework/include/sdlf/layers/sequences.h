@@ -22,7 +22,7 @@ typedef struct sdlf_embedding_options {
     int vocabulary;    /* required */
     int units;         /* required */
     float deviation;   /* standard deviation of the initial weights; default 1 */
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_embedding_options;
 sdlf_node sdlf_embedding(sdlf_model *model, sdlf_node tokens, const sdlf_embedding_options *options);
 
@@ -31,7 +31,7 @@ sdlf_node sdlf_embedding(sdlf_model *model, sdlf_node tokens, const sdlf_embeddi
 typedef struct sdlf_position_embedding_options {
     const char *name;
     float deviation;   /* standard deviation of the initial weights; default 0.02 */
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_position_embedding_options;
 sdlf_node sdlf_position_embedding(sdlf_model *model, sdlf_node x, const sdlf_position_embedding_options *options);
 
@@ -41,7 +41,7 @@ sdlf_node sdlf_position_embedding(sdlf_model *model, sdlf_node x, const sdlf_pos
 typedef struct sdlf_rotary_embedding_options {
     const char *name;
     float base;        /* default 10000 */
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_rotary_embedding_options;
 sdlf_node sdlf_rotary_embedding(sdlf_model *model, sdlf_node x, const sdlf_rotary_embedding_options *options);
 
@@ -63,7 +63,7 @@ typedef struct sdlf_multi_head_attention_options {
     float dropout;     /* of the probabilities p, in training; in [0, 1) */
     bool rotary;       /* rotate q and k as in rotary_embedding; D must be even */
     float base;        /* for rotary; default 10000 */
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_multi_head_attention_options;
 sdlf_node sdlf_multi_head_attention(sdlf_model *model, sdlf_node x, const sdlf_multi_head_attention_options *options);
 sdlf_node sdlf_multi_head_attention_masked(sdlf_model *model, sdlf_node x, sdlf_node mask,
@@ -90,7 +90,7 @@ typedef struct sdlf_recurrent_options {
     bool last;         /* return only the state after the last step */
     bool reverse;      /* run from position T - 1 to 0; the state after a step is stored at that step's position */
     bool no_bias;      /* omit both biases */
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_recurrent_options;
 sdlf_node sdlf_lstm(sdlf_model *model, sdlf_node x, const sdlf_recurrent_options *options);
 sdlf_node sdlf_lstm_from(sdlf_model *model, sdlf_node x, sdlf_node h0, sdlf_node c0,

@@ -23,7 +23,7 @@ typedef struct sdlf_reshape_options {
     const char *name;
     sdlf_shape shape; /* without the batch, unless `whole` */
     bool whole;
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_reshape_options;
 sdlf_node sdlf_reshape(sdlf_model *model, sdlf_node x, const sdlf_reshape_options *options);
 
@@ -31,7 +31,7 @@ sdlf_node sdlf_reshape(sdlf_model *model, sdlf_node x, const sdlf_reshape_option
 typedef struct sdlf_transpose_options {
     const char *name;
     sdlf_shape order;
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_transpose_options;
 sdlf_node sdlf_transpose(sdlf_model *model, sdlf_node x, const sdlf_transpose_options *options);
 
@@ -39,7 +39,7 @@ sdlf_node sdlf_transpose(sdlf_model *model, sdlf_node x, const sdlf_transpose_op
 typedef struct sdlf_concat_options {
     const char *name;
     int axis;          /* default 1, channels */
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_concat_options;
 sdlf_node sdlf_concat(sdlf_model *model, const sdlf_node *nodes, int count, const sdlf_concat_options *options);
 
@@ -49,7 +49,7 @@ typedef struct sdlf_slice_options {
     const char *name;
     sdlf_shape axes, start, end;
     sdlf_shape step;   /* empty: 1 */
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_slice_options;
 sdlf_node sdlf_slice(sdlf_model *model, sdlf_node x, const sdlf_slice_options *options);
 
@@ -65,7 +65,7 @@ typedef struct sdlf_pad_options {
     sdlf_shape before, after; /* one number per axis */
     float value;              /* for the constant mode; default 0 */
     int mode;                 /* sdlf_pad_mode */
-    void *reserved[4];        /* zero; reserved for future members */
+    void *reserved[4];        /* zero; reserved for new members */
 } sdlf_pad_options;
 sdlf_node sdlf_pad(sdlf_model *model, sdlf_node x, const sdlf_pad_options *options);
 
@@ -76,7 +76,7 @@ typedef struct sdlf_expand_options {
     const char *name;
     sdlf_shape shape;
     bool samples;
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_expand_options;
 sdlf_node sdlf_expand(sdlf_model *model, sdlf_node x, const sdlf_expand_options *options);
 
@@ -84,7 +84,7 @@ sdlf_node sdlf_expand(sdlf_model *model, sdlf_node x, const sdlf_expand_options 
 typedef struct sdlf_tile_options {
     const char *name;
     sdlf_shape repeats;
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_tile_options;
 sdlf_node sdlf_tile(sdlf_model *model, sdlf_node x, const sdlf_tile_options *options);
 
@@ -97,7 +97,7 @@ typedef struct sdlf_depth_to_space_options {
     const char *name;
     int block;         /* required */
     int mode;          /* sdlf_depth_to_space_mode */
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_depth_to_space_options;
 sdlf_node sdlf_depth_to_space(sdlf_model *model, sdlf_node x, const sdlf_depth_to_space_options *options);
 typedef sdlf_depth_to_space_options sdlf_space_to_depth_options;

@@ -30,7 +30,7 @@ typedef struct sdlf_value_options {
     sdlf_shape shape;  /* the complete shape, without a batch */
     int dtype;         /* sdlf_value_dtype */
     bool trainable;    /* only for floats */
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_value_options;
 sdlf_node sdlf_value(sdlf_model *model, const sdlf_value_options *options);
 
@@ -39,7 +39,7 @@ sdlf_node sdlf_value(sdlf_model *model, const sdlf_value_options *options);
 typedef struct sdlf_cast_options {
     const char *name;
     int dtype;         /* sdlf_value_dtype */
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_cast_options;
 sdlf_node sdlf_cast(sdlf_model *model, sdlf_node x, const sdlf_cast_options *options);
 

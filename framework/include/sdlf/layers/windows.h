@@ -32,7 +32,7 @@ typedef struct sdlf_conv2d_options {
     bool no_bias;
     int initializer;         /* sdlf_initializer_kind of the weight */
     float initializer_scale; /* of uniform and normal, default 0.1 */
-    void *reserved[4];       /* zero; reserved for future members */
+    void *reserved[4];       /* zero; reserved for new members */
 } sdlf_conv2d_options;
 sdlf_node sdlf_conv2d(sdlf_model *model, sdlf_node x, const sdlf_conv2d_options *options);
 
@@ -51,7 +51,7 @@ typedef struct sdlf_conv_transpose2d_options {
     int dilation[2];       /* default 1 */
     int groups;            /* divides C; default 1 */
     bool no_bias;
-    void *reserved[4]; /* zero; reserved for future members */
+    void *reserved[4]; /* zero; reserved for new members */
 } sdlf_conv_transpose2d_options;
 sdlf_node sdlf_conv_transpose2d(sdlf_model *model, sdlf_node x, const sdlf_conv_transpose2d_options *options);
 
@@ -66,7 +66,7 @@ typedef struct sdlf_pool2d_options {
     int dilation[2];      /* default 1; only max_pool2d */
     int ties;             /* max_pool2d: sdlf_ties, which of several maxima gets the gradient; default shared */
     bool count_padding;   /* avg_pool2d: count padding in the mean, as zeros; default no */
-    void *reserved[4];    /* zero; reserved for future members */
+    void *reserved[4];    /* zero; reserved for new members */
 } sdlf_pool2d_options;
 sdlf_node sdlf_max_pool2d(sdlf_model *model, sdlf_node x, const sdlf_pool2d_options *options);
 sdlf_node sdlf_avg_pool2d(sdlf_model *model, sdlf_node x, const sdlf_pool2d_options *options);
