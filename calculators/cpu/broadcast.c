@@ -170,30 +170,34 @@ typedef struct selection {
     int64_t step[3], size;
 } selection;
 
-/* 4-byte elements: both values are loaded and one is stored, without a branch, so that the loop is vectorised. Strides are in bytes. */
-static inline __attribute__((always_inline)) void select_elements(char *restrict y, const uint8_t *condition,
-                                                                  int64_t c_step, const char *a, int64_t a_step,
-                                                                  const char *b, int64_t b_step, const size_t size,
-                                                                  int64_t count)
+typedef uint32_t __attribute__((may_alias)) word; /* any 4-byte element */
+
+/* Dense conditions and 4-byte elements: both values are loaded and one is stored, without a branch, so that the loop is
+ * vectorised. Steps are constants after inlining; y may be a or b. */
+static inline __attribute__((always_inline)) void select_words(word *y, const uint8_t *condition, const word *a,
+                                                               const int64_t a_step, const word *b,
+                                                               const int64_t b_step, int64_t count)
 {
+#pragma omp simd
     for (int64_t i = 0; i < count; i++) {
-        bool first = condition[i * c_step] != 0;
-        if (size == 4) {
-            uint32_t one, other;
-            memcpy(&one, a + i * a_step, 4);
-            memcpy(&other, b + i * b_step, 4);
-            one = first ? one : other;
-            memcpy(y + i * 4, &one, 4);
-        } else {
-            memcpy(y + i * (int64_t)size, first ? a + i * a_step : b + i * b_step, size);
-        }
+        word one = a[i * a_step], other = b[i * b_step];
+        y[i] = condition[i] ? one : other;
     }
+}
+
+/* Steps in bytes. */
+static inline __attribute__((always_inline)) void select_elements(char *y, const uint8_t *condition, int64_t c_step,
+                                                                  const char *a, int64_t a_step, const char *b,
+                                                                  int64_t b_step, const size_t size, int64_t count)
+{
+    for (int64_t i = 0; i < count; i++)
+        memmove(y + i * (int64_t)size, condition[i * c_step] ? a + i * a_step : b + i * b_step, size);
 }
 
 static void select_row(const void *context, const int64_t *offset, int64_t count)
 {
     const selection *all = context;
-    static const char zero[8];
+    static const _Alignas(8) char zero[8];
     const uint8_t *condition = all->condition + offset[1];
     const char *a = all->in[0] ? all->in[0] + offset[2] * all->size : zero;
     const char *b = all->in[1] ? all->in[1] + offset[3] * all->size : zero;
@@ -202,19 +206,21 @@ static void select_row(const void *context, const int64_t *offset, int64_t count
     if (all->step[0] == 0) { /* one condition for the whole row */
         const char *from = *condition ? a : b;
         int64_t step = *condition ? a_step : b_step, size = all->size;
-        if (step == size) memcpy(y, from, (size_t)(count * size));
+        if (step == size) memmove(y, from, (size_t)(count * size));
         for (int64_t i = 0; step != size && i < count; i++) memcpy(y + i * size, from + i * step, (size_t)size);
         return;
     }
     bool dense = all->step[0] == 1 && all->size == 4;
+    word *to = (word *)(void *)y;
+    const word *one = (const word *)(const void *)a, *other = (const word *)(const void *)b;
     if (dense && a_step == 4 && b_step == 4) {
-        select_elements(y, condition, 1, a, 4, b, 4, 4, count);
+        select_words(to, condition, one, 1, other, 1, count);
     } else if (dense && a_step == 4 && b_step == 0) {
-        select_elements(y, condition, 1, a, 4, b, 0, 4, count);
+        select_words(to, condition, one, 1, other, 0, count);
     } else if (dense && a_step == 0 && b_step == 4) {
-        select_elements(y, condition, 1, a, 0, b, 4, 4, count);
-    } else if (dense && a_step == 0 && b_step == 0) {
-        select_elements(y, condition, 1, a, 0, b, 0, 4, count);
+        select_words(to, condition, one, 0, other, 1, count);
+    } else if (all->size == 4) {
+        select_elements(y, condition, all->step[0], a, a_step, b, b_step, 4, count);
     } else if (all->size == 8) {
         select_elements(y, condition, all->step[0], a, a_step, b, b_step, 8, count);
     } else if (all->size == 1) {

@@ -36,8 +36,8 @@ attention_context attention_context_of_cpu(const sdlf_operation *operation);
 /* The number of keys visible to the last of these queries. */
 int64_t attention_visible_cpu(const attention_context *c, int64_t row, int64_t rows);
 
-/* Partitions a thread's scratch space into `count` parts of `sizes` elements, each a multiple of LANES; `from` NULL:
- * only the size is computed. Returns the total number of elements. */
+/* Partitions a thread's scratch space into `count` parts of `sizes` elements, each at a multiple of LANES; `from`
+ * NULL: only the size is computed. Returns the total number of elements. */
 int64_t attention_divide_cpu(element *from, element **const *parts, const int64_t *sizes, int count);
 
 /* Packs a block of k or v into panels, transposed (one column for each key) or not; size: that of the block, with the

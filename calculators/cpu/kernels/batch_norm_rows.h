@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Batch normalization of rows of channels, (M,C): training, forward and backward, with residual and activation. */
+/* Batch normalisation of rows of channels, (M,C): training, forward and backward, with residual and activation. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_BATCH_NORM_ROWS_H
 #define SDLF_CALCULATORS_CPU_KERNELS_BATCH_NORM_ROWS_H
 

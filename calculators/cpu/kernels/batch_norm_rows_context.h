@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the passes of row batch normalization share: row partition and scratch space. See batch_norm_rows.c. */
+/* What the passes of row batch normalisation share: row partition and scratch space. See batch_norm_rows.c. */
 #ifndef SDLF_CALCULATORS_CPU_KERNELS_BATCH_NORM_ROWS_CONTEXT_H
 #define SDLF_CALCULATORS_CPU_KERNELS_BATCH_NORM_ROWS_CONTEXT_H
 
