@@ -27,7 +27,7 @@ const sdlf_communicator_class *sdlf_communicator_class_at(int index)
     return index >= 0 && index < count ? classes[index] : NULL;
 }
 
-const char *sdlf_communicator_left_out(int index, const char **reason)
+const char *sdlf_communicator_unavailable(int index, const char **reason)
 {
     int count = (int)(sizeof left_out / sizeof left_out[0]) - 1;
     if (index < 0 || index >= count) return NULL;

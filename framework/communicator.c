@@ -22,7 +22,7 @@ static sdlf_status no_such(const char *name)
         sdlf_suggest(&near, there);
         used += (size_t)snprintf(known + used, sizeof known - used, "%s%s", i > 0 ? ", " : "", there);
     }
-    for (int i = 0; (other = sdlf_communicator_left_out(i, &reason)) != NULL; i++)
+    for (int i = 0; (other = sdlf_communicator_unavailable(i, &reason)) != NULL; i++)
         if (strcmp(other, name) == 0)
             return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "communicator '%s' is not in this build: %s; there are: %s", name,
                              reason, known);

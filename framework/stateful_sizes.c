@@ -84,7 +84,7 @@ static bool is_value(const sdlf_model *model, int parameter)
     return strcmp(model->layers[model->parameters[parameter].layer].layer.type->name, "value") == 0;
 }
 
-/* True if the values differ. Large weights that layers store unchanged in a file are not compared: they are equal. */
+/* True if the values differ. Large weights that are read unconverted from the file are equal, and not compared. */
 static sdlf_status differ(const length_sample *a, const length_sample *b, int parameter, bool *result)
 {
     *result = false;

@@ -101,7 +101,7 @@ static sdlf_status running_inverse_std(const sdlf_layer *layer, sdlf_layer_conte
     return status == SDLF_OK ? sdlf_layer_unary(context, SDLF_RECIPROCAL, root, result) : status;
 }
 
-/* The statistics are constants: dx is batch normalization of dy in place of x, with mean 0 and no shift. */
+/* The statistics are constants: dx is batch normalisation of dy in place of x, with mean 0 and no shift. */
 static sdlf_status backward_in_eval_mode(const sdlf_layer *layer, sdlf_layer_context *context, bool parameters)
 {
     const sdlf_batch_norm2d_options *options = layer->options;

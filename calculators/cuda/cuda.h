@@ -76,7 +76,7 @@ static inline int64_t cuda_ceil_div(int64_t a, int64_t b)
 
 extern const sdlf_queue_class cuda_queues;
 
-/* True if the device has this compute capability and its kernels were compiled for it. */
+/* True if the device has this compute capability or a newer one, and kernels compiled for it or a newer one. */
 static inline bool cuda_is_built_for(const cuda_calculator *calculator, int capability)
 {
     int built = calculator->kernels < 0 ? -calculator->kernels : calculator->kernels;

@@ -40,7 +40,7 @@ typedef struct summing {
     sdlf_calculator *calculator; /* that fills it */
     int node;                    /* of its last gradient */
     int64_t left;                /* bytes of gradients that are in no bucket yet */
-    int64_t most;                /* maximum bytes of a bucket */
+    int64_t most;                /* bytes at which a bucket is full at the latest */
 } summing;
 
 static sdlf_status no_memory(void)

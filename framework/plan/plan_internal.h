@@ -221,7 +221,7 @@ struct sdlf_plan {
 
 /* True if the plan updates parameters, and with them optimizer states. */
 bool plan_uses_states(const sdlf_plan *plan);
-/* The number of states per parameter: the optimizer's, and the average. */
+/* The number of states per parameter: the optimizer's, the average, and Lookahead's slow weights. */
 int plan_state_count(const sdlf_plan_options *options);
 
 /* plan_note_weights records what the bound plan keeps and changes; plan_note_changes, that a pass which changes

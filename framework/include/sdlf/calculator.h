@@ -184,7 +184,7 @@ struct sdlf_calculator_class {
 
     /* Recording (on CUDA, graph capture): work queued between record_begin and record_end is not run but kept as one
      * unit, which each call of replay queues again, on the same memory. Optional, all four or none. Plans that run only
-     * on such a calculator replay their training steps. After a failure nothing is being recorded. */
+     * on such a calculator replay their passes, in inference too. After a failure nothing is being recorded. */
     sdlf_status (*record_begin)(sdlf_calculator *calculator);
     sdlf_status (*record_end)(sdlf_calculator *calculator, void **recording);
     sdlf_status (*replay)(sdlf_calculator *calculator, void *recording);

@@ -105,7 +105,7 @@ void sdlf_communicator_close(sdlf_communicator *communicator);
 /* Classes by index, and names of the classes that this build lacks, each with the reason. Both return NULL past the
  * end. */
 const sdlf_communicator_class *sdlf_communicator_class_at(int index);
-const char *sdlf_communicator_left_out(int index, const char **reason);
+const char *sdlf_communicator_unavailable(int index, const char **reason);
 
 /* Restrict communication to ranks 0 to count - 1, to measure with fewer ranks; `rank_count` becomes `count`. All
  * opened ranks must call this, with no collective in progress and no plan that uses the communicator. Excluded ranks

@@ -91,9 +91,9 @@ sdlf_status sdlf_network_parse(sdlf_model **model, const char *text, size_t leng
 /* Write the network as JSON. The caller frees *text with free(). */
 sdlf_status sdlf_network_write(const sdlf_model *model, char **text);
 
-/* Create a built-in network with ten classes: simple_cnn, lenet5, mlp and fast_cnn for samples of 1x28x28; resnet20,
- * resnet18, resnet50, vgg11_bn, mobilenet_v2 and vit_tiny for 3x32x32; char_gpt for 128 characters out of 96. Errors:
- * SDLF_ERROR_ARGUMENT (unknown name), SDLF_ERROR_MEMORY. */
+/* Create a built-in network with ten classes: simple_cnn, lenet5, mlp and fast_cnn for samples of 1x28x28; cifar_fast,
+ * resnet20, resnet18, resnet50, vgg11_bn, mobilenet_v2 and vit_tiny for 3x32x32; char_gpt for 128 characters out of 96
+ * (and 96 outputs). Errors: SDLF_ERROR_ARGUMENT (unknown name), SDLF_ERROR_MEMORY. */
 sdlf_status sdlf_network_builtin(sdlf_model **model, const char *name);
 /* The same for samples (C,H,W) and a given number of classes. Networks that exist in torchvision have its layer
  * names. If both sides of the sample exceed 64 pixels, they also have its architecture (VGG's classifier only at

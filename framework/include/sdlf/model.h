@@ -142,8 +142,8 @@ sdlf_node sdlf_model_input(const sdlf_model *model, int index);
 int sdlf_model_output_count(const sdlf_model *model);
 sdlf_node sdlf_model_output(const sdlf_model *model, int index);
 const char *sdlf_model_output_name(const sdlf_model *model, int index);
-/* True if the model's samples are tokens: an embedding reads an input, or a layer other than a loss reads an integer
- * input of it. Data sets are not normalised for such a model. */
+/* True if the model's samples are tokens: an embedding reads a model input, or a layer other than a loss reads an
+ * integer one. Data sets are not normalised for such a model. */
 bool sdlf_model_takes_tokens(const sdlf_model *model);
 /* True if the output holds the length of another output (sdlf_output_length). */
 bool sdlf_model_output_is_length(const sdlf_model *model, int index);

@@ -49,7 +49,7 @@ static sdlf_status fuse_activation(sdlf_plan *plan, int i)
     if (!reads_in_order(&plan->steps[reader].operation.in[0], &fused.out[0])) return SDLF_OK;
     *activation = plan->steps[reader].operation.activation;
     write_to(&fused, &plan->steps[reader].operation);
-    if (sdlf_operation_check(&fused) != SDLF_OK) return SDLF_OK; /* the result is reshaped in between */
+    if (sdlf_operation_check(&fused) != SDLF_OK) return SDLF_OK; /* log_softmax was fused before this */
     return sdlf_calculator_supports(step->calculator, &fused) ? merge(plan, i, reader, &fused) : SDLF_OK;
 }
 

@@ -11,7 +11,7 @@
 
 enum { MOST = EXPORT_CASE_MOST };
 
-/* The arguments of the function: inputs that an output depends on, outputs that are no losses. */
+/* The arguments of the function: inputs on which an output depends, and outputs that are not losses. */
 typedef struct arguments {
     const sdlf_tensor *tensor[2 * MOST];
     const char *name[2 * MOST];

@@ -2,8 +2,8 @@
 /* The C half of safetensors_python.py.
  *
  *     safetensors_peer write PATH    saves a small network's checkpoint; element e of parameter p is (31 p + 7 e) mod
- *                                    128, of its optimizer's state 128 more: bfloat16 holds all of them exactly
- *     safetensors_peer check PATH    loads PATH into the same network and checks for the same numbers */
+ *                                    128, of its optimizer's state 128 more: all are exact in bfloat16
+ *     safetensors_peer check PATH    loads PATH into the same network and checks for the same values */
 #include <stdio.h>
 #include <string.h>
 

@@ -69,7 +69,7 @@ static void link_stays_a_link(void)
     CHECK(lstat(link, &information) == 0 && S_ISLNK(information.st_mode));
 }
 
-/* Links to files that are yet to be written, over several, relative and absolute ones. */
+/* Links to files that do not exist yet, through several relative and absolute links. */
 static void link_to_nothing_stays_a_link(void)
 {
     make_folder("dangling");
@@ -89,7 +89,7 @@ static void link_to_nothing_stays_a_link(void)
     CHECK_EQUAL(files_in(test_path("dangling")), 3);
 }
 
-/* One link more than are followed: its target is unknown, so nothing is replaced. */
+/* One link more than the limit: its target is unknown, so nothing is replaced. */
 static void too_many_links_are_refused(void)
 {
     make_folder("chain");

@@ -45,7 +45,7 @@ int __wrap_posix_fallocate(int file, off_t from, off_t size)
     return fallocate_error;
 }
 
-/* Mounts of our own from here on, and a file system of 64 KiB at `folder`. */
+/* Enter a private mount namespace, and mount a file system of 64 KiB at `folder`. */
 static bool small_disk(const char *folder)
 {
     return unshare(geteuid() == 0 ? CLONE_NEWNS : CLONE_NEWUSER | CLONE_NEWNS) == 0 &&
@@ -70,7 +70,7 @@ static void full_disk(void)
     in_child(fill_a_disk, (void *)make_folder("disk"));
 }
 
-/* A write in place fails half way: the complete new file is kept, and its name is reported. */
+/* A write in place fails midway: the complete new file is kept, and its name is reported. */
 static void keeps_the_new(const char *path, const char *text, const char *reason)
 {
     CHECK_FAILS(write_text(path, text), SDLF_ERROR_IO, "cannot write over");
@@ -88,7 +88,7 @@ static void mount_point_is_written_in_place(void)
     CHECK_OK(write_text(path, "old, and longer"));
     struct stat before, after;
     CHECK(stat(path, &before) == 0);
-    rename_error = EBUSY; /* what renaming over a mount point gives */
+    rename_error = EBUSY; /* the result of renaming over a mount point */
     CHECK_OK(write_text(path, "new"));
     CHECK_TEXT(text_of(path), "new");
     CHECK_OK(write_text(path, "newer, and longer again"));
@@ -102,22 +102,22 @@ static void mount_point_is_written_in_place(void)
     CHECK_TEXT(text_of(path), "newer, and longer again");
     CHECK(stat(path, &after) == 0 && after.st_size == (off_t)strlen("newer, and longer again"));
     CHECK_EQUAL(files_in(folder), 1);
-    ftruncate_error = EIO; /* what was reserved cannot be given back */
+    ftruncate_error = EIO; /* reserved space cannot be released */
     keeps_the_new(path, longest, "No space left on device");
     fallocate_error = 0;
-    keeps_the_new(path, "newest", "Input/output error"); /* now the last thing that is done to the old file fails */
+    keeps_the_new(path, "newest", "Input/output error"); /* now the last operation on the old file fails */
     ftruncate_error = 0;
     CHECK_EQUAL(files_in(folder), 1);
 
     CHECK_OK(write_text(path, "old"));
-    rename_error = EPERM; /* every other reason is a failure, and leaves the old */
+    rename_error = EPERM; /* any other error fails, and keeps the old file */
     CHECK_FAILS(write_text(path, "new"), SDLF_ERROR_IO, "cannot replace");
     rename_error = 0;
     CHECK_TEXT(text_of(path), "old");
     CHECK_EQUAL(files_in(folder), 1);
 }
 
-/* A file of another, nearly full file system, mounted over a file of ours. */
+/* A file on another, nearly full file system, mounted over our file. */
 static int fill_a_mounted_file(void *folder)
 {
     const char *disk = test_path("mount/disk"), *path = test_path("mount/file"), *there = test_path("mount/disk/file");

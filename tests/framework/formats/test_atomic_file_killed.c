@@ -14,7 +14,7 @@
 
 enum { BLOCK = 1 << 20 };
 
-/* Replace the file by a megabyte of a's, of b's, of a's ... for ever. */
+/* Replace the file alternately with a megabyte of a's and of b's, for ever. */
 static void write_for_ever(const char *path)
 {
     static char block[BLOCK];
@@ -47,7 +47,7 @@ static void killed_while_writing(void)
     memset(block, 'a', sizeof block);
     test_write_file(path, block, sizeof block);
     uint32_t random = 12345;
-    int leftovers = 0; /* how often a temporary file was there when its process was killed */
+    int leftovers = 0; /* how often a temporary file existed when its process was killed */
     for (int round = 0; round < 30 || leftovers == 0;
          round++) { /* on a busy machine many are killed before they write */
         fflush(stdout);
@@ -91,7 +91,7 @@ static void several_write_at_once(void)
     CHECK_EQUAL(files_in(folder), 1);
 }
 
-/* A leftover goes with the next file that is written; a failed one keeps it, and names that only look alike are no
+/* The next successful write removes a leftover; a failed one keeps it, and files with similar names are not
  * leftovers. */
 static void leftovers_are_removed(void)
 {
@@ -107,7 +107,7 @@ static void leftovers_are_removed(void)
         snprintf(name, sizeof name, "leftovers/%s", names[i]);
         test_write_file(test_path(name), "mine", 4);
     }
-    make_folder("leftovers/file.sdlf-tmp-5-0"); /* a folder and a link are none, either */
+    make_folder("leftovers/file.sdlf-tmp-5-0"); /* nor are a folder and a link */
     CHECK(symlink("file.tmp", test_path("leftovers/file.sdlf-tmp-6-0")) == 0);
     test_write_file(test_path("leftovers/file.sdlf-tmp-999999-0"), "half", 4);
     test_write_file(test_path("leftovers/file.sdlf-tmp-1-12"), "half", 4);
@@ -120,7 +120,7 @@ static void leftovers_are_removed(void)
     CHECK_EQUAL(files_in(folder), NAMES + 2 + 2 + 1);
     CHECK_OK(write_text(path, "text"));
     CHECK_EQUAL(files_in(folder), NAMES + 2 + 1 + 1);
-    CHECK_OK(atomic_file_commit(&live)); /* it was being written, and is whole */
+    CHECK_OK(atomic_file_commit(&live)); /* it was being written, and is complete */
     CHECK_TEXT(text_of(path), "live");
     CHECK_EQUAL(files_in(folder), NAMES + 2 + 1);
 }

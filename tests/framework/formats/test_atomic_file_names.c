@@ -15,7 +15,7 @@
 #include "framework/formats/atomic_file.h"
 #include "framework/formats/atomic_texts.h"
 
-/* FOLDER/xxx..., with a name of so many bytes. */
+/* FOLDER/xxx..., with a name of that many bytes. */
 static const char *long_path(const char *folder, int bytes)
 {
     static char path[PATH_MAX];
@@ -38,7 +38,7 @@ static void long_names(void)
         CHECK(unlink(path) == 0);
         CHECK_EQUAL(files_in(folder), 0);
     }
-    const char *path = long_path(folder, NAME_MAX + 1); /* is told before anything is written */
+    const char *path = long_path(folder, NAME_MAX + 1); /* is reported before writing */
     CHECK_FAILS(sdlf_can_write_file(path), SDLF_ERROR_IO, "File name too long");
     atomic_file file;
     CHECK_FAILS(atomic_file_open(&file, path), SDLF_ERROR_IO, "File name too long");
@@ -65,7 +65,7 @@ static void temporary_names_of_long_ones(void)
     char leftover[512];
     snprintf(leftover, sizeof leftover, "%s/%s.sdlf-tmp-1-0", test_path("cut"), stem);
     test_write_file(leftover, "half", 4);
-    path[strlen(path) - 1] ^= 1; /* another name that begins alike; no text any more, which file systems take */
+    path[strlen(path) - 1] ^= 1; /* another name with the same beginning; not valid text, which file systems accept */
     CHECK_OK(write_text(path, "other"));
     CHECK_TEXT(text_of(leftover), "half");
     path[strlen(path) - 1] ^= 1;
@@ -74,7 +74,7 @@ static void temporary_names_of_long_ones(void)
     CHECK_EQUAL(files_in(test_path("cut")), 2);
 }
 
-/* Asking makes no file that a process which is killed meanwhile would leave. */
+/* The check creates no file that a process killed during it would leave. */
 static void asking_makes_no_file(void)
 {
     const char *folder = make_folder("asked");

@@ -22,7 +22,7 @@ static bool is(const char *path, unsigned owner, unsigned group, unsigned mode)
     return false;
 }
 
-/* Root may give files away. */
+/* Root may change the owner of files. */
 static void owner_is_kept(void)
 {
     const char *path = test_path("owned");
@@ -37,7 +37,7 @@ static void owner_is_kept(void)
     CHECK(is(path, OWNER, GROUP, 0640));
 }
 
-/* Others may give a file to their groups. */
+/* Other users may change a file's group to one of theirs. */
 static int write_as_member(void *path)
 {
     const gid_t group = GROUP;
@@ -45,7 +45,7 @@ static int write_as_member(void *path)
     return write_text(path, "new") != SDLF_OK || !is(path, NOBODY, GROUP, 0676);
 }
 
-/* Who is not in the group cannot: the group that the file has then gets no more than everybody. */
+/* Users outside the group cannot keep it: the file's new group then gets only the permissions of everybody. */
 static int write_as_stranger(void *path)
 {
     if (setgroups(0, NULL) != 0 || setgid(NOBODY) != 0 || setuid(NOBODY) != 0) return 77;
@@ -84,7 +84,7 @@ static void nobody_reads_along(void)
     CHECK_EQUAL(files_in(folder), 1);
 }
 
-/* The other names of a file keep the old one, whole. */
+/* The other names of a file keep the complete old content. */
 static void hard_links_keep_the_old(void)
 {
     const char *folder = make_folder("links"), *path = test_path("links/file"), *other = test_path("links/other");

@@ -31,7 +31,7 @@ static void it_follows_the_file_and_the_machine(void)
     CHECK_EQUAL(budget.most, 192 * mega);
     read_budget_add_stored(&budget, INT64_MAX);
     CHECK_EQUAL(budget.most, INT64_MAX);
-    CHECK(setenv("SDLF_MEMORY", "1M", 1) == 0); /* all of it is taken */
+    CHECK(setenv("SDLF_MEMORY", "1M", 1) == 0); /* all of it is in use */
     budget = budget_of(mega, 0);
     CHECK(budget.limit == 0 && budget.most == 160 * mega);
     CHECK(!read_budget_take(&budget, 1));
@@ -85,11 +85,11 @@ static void whole_files(void)
     CHECK(setenv("SDLF_READ_MEMORY", "1999", 1) == 0);
     CHECK_FAILS(read_budget_file(&most, path, 2), SDLF_ERROR_MEMORY,
                 "whole: 2 times its size is more than the 2.0 kB of memory that reading a file of 1.0 kB may take");
-    CHECK_OK(read_budget_file(&most, "/dev/zero", 2)); /* whose size says nothing */
+    CHECK_OK(read_budget_file(&most, "/dev/zero", 2)); /* whose size is meaningless */
     CHECK_EQUAL(most, 999);
-    CHECK_OK(read_budget_file(&most, "/none", 2)); /* which its reader finds */
+    CHECK_OK(read_budget_file(&most, "/none", 2)); /* reported by its reader */
     CHECK(unsetenv("SDLF_READ_MEMORY") == 0);
-    CHECK(setenv("SDLF_MEMORY", "4M", 1) == 0); /* half of which, whatever is taken already */
+    CHECK(setenv("SDLF_MEMORY", "4M", 1) == 0); /* half of that, however much is in use */
     CHECK_OK(read_budget_file(&most, "/dev/zero", 2));
     CHECK(most <= mega);
     CHECK(unsetenv("SDLF_MEMORY") == 0);
@@ -112,7 +112,7 @@ static void others_may_ask(void)
     CHECK(unsetenv("SDLF_READ_MEMORY") == 0);
 }
 
-/* "[" and so many of `item`, with commas. */
+/* "[" and that many copies of `item`, separated by commas. */
 static char *list_of(const char *before, const char *item, int count, const char *after)
 {
     size_t length = strlen(item);
@@ -128,7 +128,7 @@ static char *list_of(const char *before, const char *item, int count, const char
     return text;
 }
 
-/* 3 MB of empty objects would become 250: more than 128 and 32 times 3. */
+/* 3 MB of empty objects would become 250 MB: more than 128 MB plus 32 times 3 MB. */
 static void json_is_weighed_before_it_is_parsed(void)
 {
     static const char *const items[] = {"{}", "[]", "{\"\":{}}"};
@@ -147,7 +147,7 @@ static void json_is_weighed_before_it_is_parsed(void)
     }
 }
 
-/* A header of a hundred thousand tensors, as no model has, is far below it. */
+/* A header of a hundred thousand tensors, more than any model has, is far below it. */
 static void real_headers_pass(void)
 {
     char *text = list_of("{\"x\":[", "{\"dtype\":\"F32\",\"shape\":[768,3072],\"data_offsets\":[2359296,11796480]}",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The built-in networks: their sizes, their shapes, and that a file can hold each. */
+/* The built-in networks: their sizes and shapes, and storing each in a file. */
 #include "testing.h"
 
 #include <stdlib.h>
@@ -59,7 +59,7 @@ static int64_t size_for(const char *name, sdlf_shape sample, int classes)
     return count;
 }
 
-/* As torchvision counts them. */
+/* The numbers of parameters are those of torchvision. */
 static void sizes_for_imagenet(void)
 {
     const sdlf_shape sample = sdlf_shape(3, 224, 224);
@@ -67,7 +67,7 @@ static void sizes_for_imagenet(void)
     CHECK_EQUAL(size_for("resnet50", sample, 1000), 25557032);
     CHECK_EQUAL(size_for("mobilenet_v2", sample, 1000), 3504872);
     CHECK_EQUAL(size_for("vgg11_bn", sample, 1000), 132868840);
-    CHECK_EQUAL(size_for("vit_tiny", sample, 1000), 5717416 - 2 * 192); /* less the class token and its position */
+    CHECK_EQUAL(size_for("vit_tiny", sample, 1000), 5717416 - 2 * 192); /* minus the class token and its position */
 }
 
 static void other_shapes(void)

@@ -46,10 +46,10 @@ static sdlf_node norm(sdlf_model *net, sdlf_node x)
     return sdlf_batch_norm2d(net, x, &(sdlf_batch_norm2d_options){.epsilon = 1e-3f});
 }
 
-/* Residual blocks, normalisation folded and not, all that a window may be, branches that are joined. */
+/* Residual blocks, normalisation folded and not, all options of windows, and concatenated branches. */
 static void a_residual_network(void)
 {
-    sdlf_model *net = sdlf_model_create("residual net-7"); /* no identifier */
+    sdlf_model *net = sdlf_model_create("residual net-7"); /* not an identifier */
     sdlf_node x = sdlf_input(net, "image", SDLF_FLOAT32, sdlf_shape(4, 13, 11)), y, z;
     y = sdlf_conv2d(
         net, x,
@@ -67,7 +67,7 @@ static void a_residual_network(void)
     z = sdlf_relu(net, z);
     y = sdlf_conv2d(net, y, &(sdlf_conv2d_options){.filters = 8, .kernel = {3, 3}, .padding = {1, 1}, .groups = 8});
     y = sdlf_add(net, norm(net, y), x = sdlf_conv2d(net, x, &(sdlf_conv2d_options){.filters = 8, .kernel = {1, 1}}));
-    x = sdlf_relu(net, norm(net, y)); /* of a sum: by itself */
+    x = sdlf_relu(net, norm(net, y)); /* of a sum: separate */
     sdlf_node parts[3] = {
         sdlf_max_pool2d(net, x, &(sdlf_pool2d_options){.window = {3, 2}, .stride = {2, 2}, .padding = {1, 1}}),
         sdlf_avg_pool2d(net, x, &(sdlf_pool2d_options){.window = {3, 2}, .stride = {2, 2}, .padding = {1, 1}}),
@@ -113,7 +113,7 @@ static void functions_of_elements(void)
     runs_as_the_model(net);
 }
 
-/* An input that is an output, and a value that is two of them. */
+/* An input that is also an output, and a value that is two outputs. */
 static void copies(void)
 {
     sdlf_model *net = sdlf_model_create("2 copies");
@@ -125,7 +125,7 @@ static void copies(void)
     runs_as_the_model(net);
 }
 
-/* Values that are not needed at the same time share memory: a chain needs two of its largest at most. */
+/* Values with disjoint lifetimes share memory: a chain needs at most twice its largest value. */
 static void memory_is_used_again(void)
 {
     sdlf_model *net = sdlf_model_create("chain");

@@ -30,7 +30,7 @@ static void check(sdlf_model *net)
     sdlf_model_free(net);
 }
 
-/* Inside a network the first axis may be more than a sample: kernels then run for each of them. */
+/* Inside a network the first axis may have more than one sample: kernels then run for each of them. */
 static void several_samples(void)
 {
     sdlf_model *net = sdlf_model_create("batches");
@@ -49,7 +49,7 @@ static void several_samples(void)
     check(net);
 }
 
-/* Batches of matrices, either side the same for several of the other's. */
+/* Batched matrix products, with either operand broadcast over several matrices of the other. */
 static void broadcast_products(void)
 {
     sdlf_model *net = sdlf_model_create("matrices");
@@ -153,7 +153,7 @@ static void a_layer_of_ones_own(void)
     sdlf_model_free(net);
 }
 
-/* Layers and networks that are called as C calls other things. */
+/* Layers and networks whose names mean other things in C. */
 static void names(void)
 {
     static const char *const layers[] = {"int", "scratch", "input", "conv2d", "main",
@@ -171,8 +171,8 @@ static void names(void)
     check(net);
 }
 
-/* Arrays that are made of batch normalisations, of layers whose names are one in C, and of one that has a number
- * already. */
+/* Arrays computed from batch normalisations, for layers whose names become the same in C, and for one whose name already
+ * ends in a number. */
 static void names_of_normalisations(void)
 {
     static const char *const layers[] = {"a.b", "a_b", "a_b__1", "a-b"};

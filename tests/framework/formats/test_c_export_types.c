@@ -37,7 +37,7 @@ static sdlf_node cast(sdlf_model *net, sdlf_node x, int type)
     return sdlf_cast(net, x, &(sdlf_cast_options){.dtype = type});
 }
 
-/* From each type to each, with numbers that the other cannot hold. `zero` keeps values from being mere constants. */
+/* Conversions between all types, with values that do not fit the target. `zero` prevents constant folding. */
 static void conversions(void)
 {
     static const float numbers[] = {
@@ -60,7 +60,7 @@ static void conversions(void)
     }
 }
 
-/* Every function of two integers, by an array, a broadcast one and a number; division by 0 and -1, sums beyond the
+/* Every function of two integers, with an array, a broadcast array and a scalar; division by 0 and -1, sums beyond the
  * range. */
 static void integer_arithmetic(void)
 {
@@ -89,7 +89,7 @@ static void integer_arithmetic(void)
     }
 }
 
-/* Elements of any type are moved: picked, padded, cut, turned, repeated, resized. */
+/* Elements of any type are moved: selected, padded, cropped, permuted, repeated, resized. */
 static void moves(void)
 {
     static const sdlf_dtype dtypes[TYPES] = {SDLF_FLOAT32, SDLF_INT32, SDLF_INT64, SDLF_UINT8, SDLF_INT8, SDLF_BOOL};
@@ -128,11 +128,11 @@ static void moves(void)
     }
 }
 
-/* NaN and equal numbers where an order matters. */
+/* NaN and equal values where order matters. */
 static void orders(void)
 {
     static const float numbers[] = {1, NAN, 3, 3, -INFINITY, NAN, INFINITY, 3, 0, -0.0f, INFINITY, 1};
-    for (int cut = 6; cut <= 12; cut += 6) { /* the second half is without NaN but one */
+    for (int cut = 6; cut <= 12; cut += 6) { /* the second half has only one NaN */
         sdlf_model *net = sdlf_model_create("orders");
         sdlf_node v = value(net, "v", FLOAT, 12);
         v = sdlf_slice(

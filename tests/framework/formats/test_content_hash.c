@@ -17,7 +17,7 @@ static void pieces_make_the_whole(void)
     }
 }
 
-/* A bit here, a byte more: lengths of zeros, too. */
+/* A changed bit, an additional byte, and runs of zeros of different lengths. */
 static void changes_show(void)
 {
     unsigned char bytes[40] = {0};

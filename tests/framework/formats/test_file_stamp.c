@@ -37,7 +37,7 @@ static bool is_past(struct timespec modified)
 #endif
 }
 
-/* Many times over, lest a tick should end in between by chance. */
+/* Repeated many times, because a tick may end in between by chance. */
 static void a_change_right_after_is_seen(void)
 {
     int missed = 0;
@@ -46,7 +46,7 @@ static void a_change_right_after_is_seen(void)
         file_stamp stamp = stamp_of(file);
         CHECK(file_stamp_holds(&stamp, file));
         CHECK(is_past(stamp.modified));
-        CHECK(pwrite(file, "x", 1, 3) == 1); /* as long as before */
+        CHECK(pwrite(file, "x", 1, 3) == 1); /* the same length */
         missed += file_stamp_holds(&stamp, file);
         close(file);
     }
@@ -75,10 +75,10 @@ static void names_do_not_count(void)
     CHECK(fchmod(file, 0400) == 0 && unlink(test_path("new")) == 0);
     CHECK(file_stamp_holds(&stamp, file));
     close(file);
-    CHECK(file_stamp_holds(&stamp, -1)); /* nobody can tell */
+    CHECK(file_stamp_holds(&stamp, -1)); /* unknown */
 }
 
-/* How often this process has gone to sleep. */
+/* The number of times that this process has slept. */
 static long sleeps(void)
 {
     struct rusage usage;
@@ -98,7 +98,7 @@ static void only_this_tick_is_waited_for(void)
         for (int j = 0; j < STAMPS; j++) (void)stamp_of(file);
         close(file);
     }
-    CHECK(sleeps() - before < STAMPS / 2); /* a tick that is waited for is slept through */
+    CHECK(sleeps() - before < STAMPS / 2); /* waiting for a tick sleeps */
 }
 
 int main(void)

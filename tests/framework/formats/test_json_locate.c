@@ -68,7 +68,7 @@ static void all_elements_in_one_pass(void)
     CHECK_EQUAL(lines[0], 2);
 }
 
-/* Texts that are cut off are never given to it, but it stays inside them. */
+/* Truncated texts are never passed to it, but it must not read beyond them. */
 static void stays_inside(void)
 {
     const json_place layers = {.key = "layers"}, third = {&layers, NULL, 3}, kernel = {&third, "kernel", 0};

@@ -34,7 +34,7 @@ static void values_are_jansson_s(void)
     }
 }
 
-/* Values by themselves, which jansson takes only when asked to. */
+/* Top-level scalars, which jansson accepts only on request. */
 static void a_text_is_one_value(void)
 {
     json_text_error error;
@@ -102,7 +102,7 @@ static void cut_texts_are_refused(void)
     for (size_t length = 0; length < strlen(text); length++) {
         json_text_error error;
         json_t *found = NULL;
-        char *cut = malloc(length + 1); /* so that a sanitizer sees what is read beyond */
+        char *cut = malloc(length + 1); /* so that a sanitizer detects reads beyond it */
         if (cut == NULL) return;
         memcpy(cut, text, length);
         CHECK_EQUAL(json_text_parse(&found, cut, length, &error), SDLF_ERROR_FORMAT);

@@ -40,7 +40,7 @@ static void chain(void)
     CHECK_TEXT(sdlf_model_output_name(model, 0), "output");
     CHECK_EQUAL(sdlf_model_output(model, 0).layer, 4);
     CHECK(sdlf_shape_equal(sdlf_model_node_shape(model, sdlf_model_output(model, 0)), sdlf_shape(1, 10)));
-    CHECK_EQUAL(sdlf_model_parameter_count(model), 0); /* none are made by reading */
+    CHECK_EQUAL(sdlf_model_parameter_count(model), 0); /* reading creates none */
     sdlf_model_free(model);
 }
 
@@ -97,7 +97,7 @@ static void chosen_names_are_those_of_the_calls(void)
     sdlf_model_free(read);
 }
 
-/* So many outputs of one layer. */
+/* A layer with that many outputs. */
 static char *with_outputs(int count)
 {
     size_t size = 200 + (size_t)count * 32, at = 0;

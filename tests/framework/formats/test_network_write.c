@@ -97,7 +97,7 @@ static void inputs_anywhere(void)
     sdlf_model_free(model);
 }
 
-/* A layer that takes another than the one before it, or another output of that, names it. */
+/* A layer names its input unless that is the first output of the preceding layer. */
 static void branches_name_what_they_take(void)
 {
     sdlf_model *model = sdlf_model_create("branches");
@@ -168,7 +168,7 @@ static void set_odd_options(const sdlf_layer_class *type, void *options)
 }
 
 /* Every option of every registered class survives writing and reading, by the class's own table; shapes are not
- * asked. */
+ * checked. */
 static void every_option_of_every_class(void)
 {
     for (int i = 0; sdlf_layer_class_at(i) != NULL; i++) {

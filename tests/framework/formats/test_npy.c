@@ -94,11 +94,11 @@ static void refuses_bad_files(void)
         CHECK(!sdlf_tensor_present(&tensor));
     }
     size_t size = make(file, "{'descr': '<f4#', 'fortran_order': False, 'shape': (6,)}", six, sizeof six);
-    *(unsigned char *)memchr(file, '#', size) = '\0'; /* no end of a text */
+    *(unsigned char *)memchr(file, '#', size) = '\0'; /* not the end of the text */
     CHECK_FAILS(npy_parse(&tensor, file, size, "bad.npy"), SDLF_ERROR_FORMAT, "expected 'descr' in quotes");
     size = make(file, "{'descr': '<f4', 'fortran_order': False, 'shape': (6,)}", six, sizeof six);
     for (size_t cut = 0; cut < size; cut++) {
-        unsigned char *part = malloc(cut + 1); /* so that a sanitizer sees a byte too many */
+        unsigned char *part = malloc(cut + 1); /* so that a sanitizer detects overreads */
         if (!CHECK(part != NULL)) return;
         memcpy(part, file, cut);
         CHECK_FAILS(npy_parse(&tensor, part, cut, "cut.npy"), SDLF_ERROR_FORMAT, "cut.npy: ");
@@ -124,7 +124,7 @@ static void writes_what_it_reads(void)
         CHECK(memcmp(found.data, bytes, (size_t)sdlf_tensor_bytes(&tensor)) == 0);
         sdlf_tensor_release(&found, NULL);
     }
-    const unsigned char truth[2] = {1, 0}; /* come back as bytes */
+    const unsigned char truth[2] = {1, 0}; /* are read as bytes */
     sdlf_tensor tensor = sdlf_tensor_view(SDLF_BOOL, sdlf_shape(2), (void *)truth), found;
     CHECK_OK(npy_write(&tensor, test_path("array.npy")));
     CHECK_OK(npy_read(&found, test_path("array.npy")));

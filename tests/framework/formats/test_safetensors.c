@@ -132,7 +132,7 @@ static sdlf_status open_and_close(const char *path)
     return status;
 }
 
-/* A file of these bytes: header length, header, data. */
+/* Write a file of these bytes: header length, header, data. */
 static const char *file_of(uint64_t length, const char *rest, size_t rest_size)
 {
     unsigned char bytes[512];

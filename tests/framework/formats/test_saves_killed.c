@@ -28,7 +28,7 @@ static sdlf_model *model_of(int seed)
     return model;
 }
 
-/* Which of the two it is; -1: neither. */
+/* Which of the two contents the file has; -1: neither. */
 static int seed_of(sdlf_model *found)
 {
     int seed = -1;
@@ -166,7 +166,7 @@ static void kill_everywhere(const subject *s)
     snprintf(path, sizeof path, "%s/file", folder);
     CHECK(mkdir(folder, 0755) == 0);
     int at = 1, left = 0, old = 0, new = 0;
-    while (save_in_child(s, path, 1, at) && at < 1000) { /* where no file is yet */
+    while (save_in_child(s, path, 1, at) && at < 1000) { /* without an old file */
         CHECK(access(path, F_OK) != 0 || s->read(path) == 1);
         at++;
     }

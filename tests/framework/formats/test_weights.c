@@ -50,7 +50,7 @@ static void checkpoint_comes_back_bit_for_bit(void)
     sdlf_model_free(opened);
 }
 
-/* The parameters and the facts about the training, without the state that only further training needs. */
+/* The parameters and the training metadata, without the state that only further training needs. */
 static void a_model_to_run_leaves_the_states(void)
 {
     const char *path = test_path("run.safetensors");
@@ -122,7 +122,7 @@ static void refuses_to_save(void)
     sdlf_model_free(broken);
 }
 
-/* Save checkpoints of two trainings in turn, for ever. */
+/* Save checkpoints of two training runs alternately, for ever. */
 static void save_for_ever(const char *path)
 {
     sdlf_model *models[2] = {make_trained(1), make_trained(2)};

@@ -145,7 +145,7 @@ static void what_cannot_be_opened_is_told(void)
     CHECK(model == NULL);
 }
 
-/* Written over in place by the same number of bytes, with nothing between: such a change has the next tick's time. */
+/* Overwritten in place with the same number of bytes, immediately: such a change gets the time of the next tick. */
 static void rewrite(const char *path)
 {
     FILE *file = fopen(path, "r+b");

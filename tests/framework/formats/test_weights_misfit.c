@@ -114,7 +114,7 @@ static void training_state_members(void)
         {"loss_sum", "null", NULL},
         {"optimizer", "\"a name of more bytes than it may have\"", "'optimizer' must be a short string"},
         {"settings", "{}", "'settings' must be a string"},
-        {"future", "1", NULL}, /* what later versions add is passed over */
+        {"future", "1", NULL}, /* additions of later versions are ignored */
     };
     sdlf_model *model = make_built(1);
     const char *path = test_path("members.safetensors");

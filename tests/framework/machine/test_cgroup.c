@@ -18,7 +18,7 @@ static void check_limits(const char *root, int64_t memory, int64_t available, in
 
 static const char unified_mount[] = "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate\n";
 
-/* Each group on the way up may be the one that limits: memory two above, processors one above. */
+/* Any ancestor group may set the limit: here of memory two levels up, of CPU cores one level up. */
 static void version_2_nested(void)
 {
     char root[512];
@@ -33,7 +33,7 @@ static void version_2_nested(void)
     fixture_put(root, "/sys/fs/cgroup/system.slice/memory.max", "314572800\n");               /* 300 MiB */
     fixture_put(root, "/sys/fs/cgroup/system.slice/cpu.max", "400000 100000\n");
     check_limits(root, 300 * mega, 300 * mega, 2);
-    /* the smallest limit is not the one that leaves least */
+    /* the smallest limit is not the one with the least available memory */
     fixture_put(root, "/sys/fs/cgroup/system.slice/memory.current", "104857600\n");
     fixture_put(root, "/sys/fs/cgroup/system.slice/batch.service/memory.current", "597688320\n"); /* 570 MiB */
     check_limits(root, 300 * mega, 30 * mega, 2);
@@ -45,7 +45,7 @@ static void version_2_nested(void)
     check_limits(root, 300 * mega, 200 * mega, 1);
 }
 
-/* One group in each hierarchy, and a mount of controllers that go together. */
+/* One group in each hierarchy, and a mount shared by two controllers. */
 static void version_1(void)
 {
     char root[512];
@@ -71,7 +71,7 @@ static void version_1(void)
     check_limits(root, 300 * mega, 200 * mega, 3);
 }
 
-/* Memory in version 1, processors in version 2. */
+/* Memory in version 1, CPU cores in version 2. */
 static void both_versions(void)
 {
     char root[512];
@@ -98,7 +98,7 @@ static void containers(void)
     fixture_put(root, "/sys/fs/cgroup/cpu/inner/cpu.cfs_quota_us", "50000\n");
     fixture_put(root, "/sys/fs/cgroup/cpu/inner/cpu.cfs_period_us", "100000\n");
     check_limits(root, 100 * mega, 100 * mega, 1);
-    /* the host's name, which is not below what is mounted; a group outside of the namespace */
+    /* the host's name, which is not below the mounted folder; a group outside the namespace */
     fixture_put(root, "/proc/self/cgroup", "4:memory:/docker/01234\n3:cpu:/../../x\n");
     fixture_put(root, "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "200000\n");
     fixture_put(root, "/sys/fs/cgroup/cpu/cpu.cfs_period_us", "100000\n");
@@ -111,7 +111,7 @@ static void containers(void)
     check_limits(root, 100 * mega, 100 * mega, none);
 }
 
-/* Nonsensical content sets no limit, and does no harm. */
+/* Nonsensical content sets no limit, and causes no failure. */
 static void lies(void)
 {
     static const char *const senseless[] = {"",     "\n", "-1\n", "0\n", "maximum\n", "99999999999999999999999999\n",

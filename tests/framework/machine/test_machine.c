@@ -27,7 +27,7 @@ static void the_smallest_limit_counts(void)
     CHECK_EQUAL(machine.memory, 2000 * mega);
     CHECK_EQUAL(machine.available, 1500 * mega);
     CHECK_TEXT(machine.memory_by, "the machine's memory");
-    /* more swap than memory makes no more memory */
+    /* more swap than memory does not add memory */
     fixture_put(root, "/proc/meminfo",
                 "MemTotal: 2048000 kB\nMemAvailable: 1024000 kB\nSwapFree: 9223372036854775807 kB\n");
     CHECK_EQUAL(look(root).available, 2000 * mega);
@@ -113,7 +113,7 @@ static void too_much_is_refused(void)
     CHECK(unsetenv("SDLF_MEMORY") == 0);
 }
 
-/* A limit that the process really has. Some have no address space to limit. */
+/* A real limit of the process. Some builds cannot limit their address space. */
 static void a_real_limit(void)
 {
     struct rlimit before, less;

@@ -56,8 +56,8 @@ static void communicators(void)
     DOES_NOTHING(sdlf_rank_group_free(NULL));
     DOES_NOTHING(sdlf_communicator_close(NULL));
     DOES_NOTHING(sdlf_communicator_abort(NULL));
-    GIVES(sdlf_communicator_left_out(1000, NULL), NULL);
-    DOES_NOTHING((void)sdlf_communicator_left_out(0, NULL));
+    GIVES(sdlf_communicator_unavailable(1000, NULL), NULL);
+    DOES_NOTHING((void)sdlf_communicator_unavailable(0, NULL));
     REFUSED(sdlf_communicator_sum(NULL, &number, 1), "communicator");
     REFUSED(sdlf_communicator_sum((sdlf_communicator *)&alone, NULL, 1), "numbers");
     REFUSED(sdlf_communicator_narrow(NULL, 1), "communicator");

@@ -171,7 +171,7 @@ typedef enum sdlf_operation_kind {
 
     /* batch_norm2d_backward: with xhat = (x - mean) inverse_std and g = dy act', where act' is computed from the forward output y:
      * dshift = sum g; dscale = sum g xhat; dx = scale inverse_std (g - dshift / n - xhat dscale / n); dresidual = g. y, shift or both
-     * are present if and only if there is an activation; with shift, y is recomputed as act(scale xhat + shift), rounded to x's type.
+     * are present if and only if there is an activation; without y, it is recomputed as act(scale xhat + shift), rounded to x's type.
      * If act' depends on act's input (sdlf_activation_reads_input), only shift is present; that input is scale xhat + shift, not rounded.
      *   in: x, scale (C), saved_mean (C), saved_inverse_std (C), dy, y? (x's shape), shift? (C)
      *   out: dx?, dscale (C), dshift (C), dresidual? (x's shape) */
