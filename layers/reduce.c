@@ -74,12 +74,12 @@ sdlf_status sdlf_reduce_fold(sdlf_layer_context *context, sdlf_tensor x, unsigne
     sdlf_tensor now = x;
     sdlf_shape left = x.shape;
     sdlf_reduction function = first;
-    for (int axis = 0; axis < x.shape.rank; axis++) /* an axis of one element needs no reduction */
+    for (int axis = 0; axis < x.shape.rank; axis++) /* an axis of one element needs no reduction, and joins any run */
         if (x.shape.dim[axis] == 1) axes &= ~(1u << axis);
     for (int start = 0; start < x.shape.rank; start++) {
         if (!(axes >> start & 1)) continue;
         int end = start + 1;
-        while (end < x.shape.rank && axes >> end & 1) end++;
+        while (end < x.shape.rank && (axes >> end & 1 || x.shape.dim[end] == 1)) end++;
         int64_t outer = sdlf_shape_span(left, 0, start), length = sdlf_shape_span(left, start, end);
         int64_t inner = sdlf_shape_span(left, end, left.rank);
         for (int axis = start; axis < end; axis++) left.dim[axis] = 1;

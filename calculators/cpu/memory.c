@@ -141,15 +141,17 @@ static void copy_row(const cpu_copy_context *copy, char *y, const char *x)
     }
 }
 
-/* If the innermost dimension is short, make the longest one along which x or y is contiguous the innermost. */
-static void lengthen_rows(cpu_copy_context *copy)
+/* If the innermost dimension is short, make the longest one along which x or y is contiguous the innermost; not if few
+ * rows would remain, which threads could not share, and whose passes over y would not stay in the cache. */
+static void lengthen_rows(cpu_copy_context *copy, int64_t count)
 {
-    enum { SHORT = 16 };
+    enum { SHORT = 16, FEW_ROWS = 64 };
     int last = copy->rank - 1, longest = last;
-    if (copy->dim[last] >= SHORT) return;
+    bool both = copy->x_stride[last] == copy->x_size && copy->y_stride[last] == copy->y_size;
+    if (copy->dim[last] >= SHORT || both) return;
     for (int i = 0; i < last; i++) {
         bool contiguous = copy->x_stride[i] == copy->x_size || copy->y_stride[i] == copy->y_size;
-        if (contiguous && copy->dim[i] > copy->dim[longest]) longest = i;
+        if (contiguous && copy->dim[i] > copy->dim[longest] && count / copy->dim[i] >= FEW_ROWS) longest = i;
     }
     int64_t dim = copy->dim[longest], x_stride = copy->x_stride[longest], y_stride = copy->y_stride[longest];
     for (int i = longest; i < last; i++) {
@@ -166,24 +168,22 @@ static void copy_rows(void *context, int64_t index, int thread)
 {
     const cpu_copy_context *copy = context;
     int64_t first = index * copy->rows_per_task, last = cpu_min(first + copy->rows_per_task, copy->rows);
-    int64_t rest = first, place[SDLF_MAX_RANK];
-    const char *x = copy->x;
-    char *y = copy->y;
+    int64_t rest = first, place[SDLF_MAX_RANK], x_offset = 0, y_offset = 0;
     (void)thread;
     for (int i = copy->rank - 2; i >= 0; i--) {
         place[i] = rest % copy->dim[i];
-        x += place[i] * copy->x_stride[i];
-        y += place[i] * copy->y_stride[i];
+        x_offset += place[i] * copy->x_stride[i];
+        y_offset += place[i] * copy->y_stride[i];
         rest /= copy->dim[i];
     }
     for (int64_t row = first; row < last; row++) {
-        copy_row(copy, y, x);
+        copy_row(copy, copy->y + y_offset, copy->x + x_offset);
         for (int i = copy->rank - 2; i >= 0; i--) { /* the next row */
-            x += copy->x_stride[i];
-            y += copy->y_stride[i];
+            x_offset += copy->x_stride[i];
+            y_offset += copy->y_stride[i];
             if (++place[i] < copy->dim[i]) break;
-            x -= copy->dim[i] * copy->x_stride[i];
-            y -= copy->dim[i] * copy->y_stride[i];
+            x_offset -= copy->dim[i] * copy->x_stride[i];
+            y_offset -= copy->dim[i] * copy->y_stride[i];
             place[i] = 0;
         }
     }
@@ -254,7 +254,7 @@ sdlf_status cpu_copy(sdlf_calculator *calculator, const sdlf_operation *operatio
         cpu_copy_transposed(cpu_from(calculator), &copy, count);
         return SDLF_OK;
     }
-    lengthen_rows(&copy);
+    lengthen_rows(&copy, count);
     split_run(&copy);
     int64_t row_bytes = copy.dim[copy.rank - 1] * copy.x_size;
     copy.rows = count / copy.dim[copy.rank - 1];

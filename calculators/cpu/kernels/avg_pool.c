@@ -107,7 +107,7 @@ static void forward_row(element *y, element *line, const element *plane, const p
     bool is_short = pool->w < SHORT_ROW && rows.first < rows.last;
     if (is_short) short_windows(y, plane, pool, rows, whole.first, whole.last);
     if (is_short && whole.first == 0 && whole.last == pool->q) return;
-    memset(line, 0, (size_t)pool->w * sizeof *line);
+    if (pool->w > 0) memset(line, 0, (size_t)pool->w * sizeof *line);
     for (int64_t r = rows.first; r < rows.last; r++) {
         const element *row = plane + (rows.start + r * window->dilation[0]) * pool->w;
 #pragma omp simd
@@ -115,8 +115,8 @@ static void forward_row(element *y, element *line, const element *plane, const p
     }
     edge_windows(y, line, pool, rows, 0, whole.first);
     edge_windows(y, line, pool, rows, whole.last, pool->q);
-    if (is_short) return;
     int64_t count = whole.last - whole.first, stride = window->stride[1];
+    if (is_short || count == 0) return;
     element elements = window_count(pool, rows, (span){.last = window->size[1]});
     line += whole.first * stride - window->padding_before[1];
     if (stride == 1) {

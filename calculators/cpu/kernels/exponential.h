@@ -118,16 +118,16 @@ static inline __attribute__((always_inline)) vector exponential_lanes(vector x)
     return p * (vector)(((lanes_mask)shifted << 23) + (127 << 23));
 }
 
-/* log(x) in float32 within 2 units in the last place, computed as logarithm_double below. -infinity for 0, NaN for negative x and NaN. */
+/* log(x) in float32 within 2 units in the last place, computed as logarithm_double below. -infinity for 0 and
+ * denormals, NaN for negative x and NaN. */
 static inline float logarithm_float(float x)
 {
-    bool subnormal = x < 0x1p-126f;
     union {
         float value;
         uint32_t bits;
-    } m = {.value = subnormal ? x * 0x1p23f : x};
+    } m = {.value = x};
     uint32_t above = m.bits - 0x3f3504f3U; /* sqrt(1/2) */
-    float exponent = (float)((int32_t)above >> 23) - (subnormal ? 23.0f : 0.0f);
+    float exponent = (float)((int32_t)above >> 23);
     m.bits = (above & 0x007fffffU) + 0x3f3504f3U;
     float s = (m.value - 1) / (m.value + 1), z = s * s;
     float p = 1.0f / 9;
@@ -137,7 +137,7 @@ static inline float logarithm_float(float x)
     float y = exponent * 0x1.62e400p-1f + (2 * s + (2 * s * z * p + exponent * 0x1.7f7d1cp-20f));
     y = x > 0x1.fffffep127f ? x : y;
     y = x > 0 ? y : NAN;
-    return x == 0 ? -INFINITY : y;
+    return fabsf(x) < 0x1p-126f ? -INFINITY : y;
 }
 
 static inline element logarithm(element x)

@@ -88,9 +88,11 @@ static void row_maxima(element *y, const element *line, const pool_context *pool
 {
     const sdlf_window2d *window = &pool->window;
     span whole = whole_windows(window, pool->w, pool->q);
-    const element *from = line + whole.first * window->stride[1] - window->padding_before[1];
     int64_t count = whole.last - whole.first;
     edge_maxima(y, line, pool, 0, whole.first);
+    edge_maxima(y, line, pool, whole.last, pool->q);
+    if (count == 0) return;
+    const element *from = line + whole.first * window->stride[1] - window->padding_before[1];
     if (window->stride[1] == 1) {
         whole_maxima(y + whole.first, from, count, window->size[1], window->dilation[1], 1);
     } else if (window->stride[1] == 2) {
@@ -98,7 +100,6 @@ static void row_maxima(element *y, const element *line, const pool_context *pool
     } else {
         whole_maxima(y + whole.first, from, count, window->size[1], window->dilation[1], window->stride[1]);
     }
-    edge_maxima(y, line, pool, whole.last, pool->q);
 }
 
 static void forward_planes(void *context, int64_t index, int thread)

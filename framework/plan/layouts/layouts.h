@@ -29,8 +29,8 @@ typedef struct layout_votes {
 bool layout_is_preferred(const sdlf_plan *plan, const plan_step *step);
 /* Collects the votes, one entry per calculator; the caller frees them. Empty if the plan keeps its layouts. */
 sdlf_status layout_count_votes(const sdlf_plan *plan, layout_votes **votes);
-/* True if the calculator's operations that prefer channels last get it: several of them, or one that repays the
- * conversions of its input and output. */
+/* True if the calculator's operations that prefer channels last get it: several of them, or in
+ * inference in the plan's dtype one that repays the conversions of its input and output. */
 bool layout_uses_nhwc(const layout_votes *votes, const sdlf_calculator *calculator);
 /* True if all other operations that support channels last get it too. If those that prefer it have at least half of the
  * FLOPs, the few others are not worth conversions around each of them. */
