@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
-/* "guarded": a pretended device, so that tests on a machine without one meet what a device does to them.
+/* "guarded": a mock device, so that tests on a machine without a GPU are subject to the constraints of a device.
  *
- * It computes as the reference calculator does, in a memory space of its own that the host cannot touch: outside of its
- * kernels and transfers the pages are closed, and whoever reads them as host memory gets a signal. Operands that lie
- * elsewhere (on the test's stack, say) are an error. Memory begins as NaN. It records and replays
- * (guarded_recording.c), and refuses what a device refuses while it records. It has queues (guarded_queues.c), and as
- * little memory as a test gives it. Its own tables are not counted as allocations, as a driver's are not.
+ * It computes like the reference calculator, in a separate memory space that the host cannot access: outside its
+ * kernels and transfers the pages are protected, and reading them as host memory raises a signal. Operands in other
+ * memory (on the test's stack, for example) are an error. Memory is initialised to NaN. It records and replays
+ * (guarded_recording.c), and while recording rejects what a device rejects. It has queues (guarded_queues.c), and only
+ * as much memory as a test grants it. Its own tables, like those of a driver, are not counted as allocations.
  *
- * It is no registered class: sdlf_calculator_open reaches it by name in tests alone, through the linker's --wrap. */
+ * It is not a registered class: sdlf_calculator_open finds it by name only in tests, by way of the linker's --wrap. */
 #include "guarded.h"
 
 #include <stdlib.h>
@@ -15,7 +15,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static int64_t capacity; /* bytes; 0: no end */
+static int64_t capacity; /* bytes; 0: no limit */
 static int64_t failing;  /* this allocation fails; 0: none */
 
 void test_guarded_memory(int64_t bytes)
@@ -149,7 +149,7 @@ static sdlf_status download_guarded(sdlf_calculator *base, void *host, const voi
                            &(guarded_entry){.work = GUARDED_DOWNLOAD, .to = host, .from = from, .bytes = bytes});
 }
 
-/* Other libraries' memory is the host's here. */
+/* Memory of other libraries is host memory here. */
 static sdlf_status copy_from_device_guarded(sdlf_calculator *base, void *to, const void *from, int64_t bytes)
 {
     return upload_guarded(base, to, from, bytes);
@@ -225,12 +225,12 @@ static void close_guarded(sdlf_calculator *base)
 {
     guarded_calculator *guarded = guarded_from(base);
     CHECK(guarded->recording == NULL);
-    for (int i = 0; i < GUARDED_BLOCKS; i++) /* all was given back */
+    for (int i = 0; i < GUARDED_BLOCKS; i++) /* all is released */
         CHECK(guarded->blocks[i].memory == NULL && guarded->host[i].memory == NULL);
     if (guarded->queue != NULL) munmap(guarded->queue, 2 * sizeof(guarded_queue));
 }
 
-/* As the reference calculator, except for what is said above. */
+/* The reference calculator's class with the methods of the mock device. */
 const sdlf_calculator_class *test_guarded_class(void)
 {
     static sdlf_calculator_class made;

@@ -24,7 +24,7 @@ typedef struct guarded_recording {
 } guarded_recording;
 
 struct sdlf_fence {
-    int64_t set, passed; /* how often it was set; the last setting that was passed */
+    int64_t set, passed; /* how often it was set; the last setting that has passed */
 };
 
 typedef enum guarded_work {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The queues of the pretended device, on one thread: work is put off, and done when somebody waits for it or when its
+/* The queues of the mock device, on a single thread: an entry is deferred until something waits for it, unless its
  * queue is the eager one. See guarded.h. */
 #include "guarded.h"
 
@@ -8,8 +8,8 @@
 #include <sys/mman.h>
 
 static sdlf_queue late = SDLF_QUEUE_COMPUTE;
-static int64_t host_capacity;        /* bytes; 0: no end */
-static int64_t interruptions, waits; /* waits: since something to compute was queued last */
+static int64_t host_capacity;        /* bytes; 0: no limit */
+static int64_t interruptions, waits; /* waits: since computation was last queued */
 
 void test_guarded_late(sdlf_queue queue)
 {
@@ -28,7 +28,7 @@ int64_t test_guarded_interruptions(void)
     return counted;
 }
 
-/* May the first entry be done? */
+/* True if the first entry may be executed. */
 static bool is_due(const guarded_queue *queue)
 {
     if (queue->count == 0) return false;
@@ -49,7 +49,7 @@ static void do_first(guarded_calculator *guarded, guarded_queue *queue)
     strncpy(guarded->message, sdlf_error_message(), sizeof guarded->message - 1);
 }
 
-/* As a device does, an error of queued work is reported by whatever is called next. */
+/* As on a device, an error of queued work is reported by the next call. */
 static sdlf_status report(guarded_calculator *guarded)
 {
     if (guarded->status == SDLF_OK) return SDLF_OK;
@@ -64,7 +64,7 @@ static void run_eager(guarded_calculator *guarded)
     while (is_due(eager)) do_first(guarded, eager);
 }
 
-/* Do the first entry of a queue, and in the other queue what it waits for. */
+/* Execute the first entry of a queue, after the entries of the other queue that it waits for. */
 static void force_first(guarded_calculator *guarded, sdlf_queue which)
 {
     guarded_queue *queue = &guarded->queue[which], *other = &guarded->queue[1 - which];
@@ -169,7 +169,7 @@ static sdlf_status download(sdlf_calculator *base, sdlf_queue queue, void *host,
     if (status != SDLF_OK) return status;
     if (!guarded_holds(guarded->blocks, from, bytes) || !guarded_holds(guarded->host, host, bytes))
         return sdlf_fail(SDLF_ERROR_DEVICE, "guarded: a queued download from or to other memory");
-    memset(host, 0xff, (size_t)bytes); /* whoever reads it too early sees NaN */
+    memset(host, 0xff, (size_t)bytes); /* reading it too early gives NaN */
     return guarded_enqueue(guarded, queue,
                            &(guarded_entry){.work = GUARDED_DOWNLOAD, .to = host, .from = from, .bytes = bytes});
 }
@@ -183,7 +183,7 @@ static sdlf_status fence_create(sdlf_calculator *base, sdlf_fence **fence)
 
 static void fence_free(sdlf_calculator *base, sdlf_fence *fence)
 {
-    if (fence != NULL) CHECK_OK(guarded_from(base)->base.type->synchronize(base)); /* queued work points at it */
+    if (fence != NULL) CHECK_OK(guarded_from(base)->base.type->synchronize(base)); /* queued work refers to it */
     free(fence);
 }
 
@@ -199,7 +199,7 @@ static sdlf_status fence_follow(sdlf_calculator *base, sdlf_queue queue, sdlf_fe
                            &(guarded_entry){.work = GUARDED_FOLLOW, .fence = fence, .number = fence->set});
 }
 
-/* Do one piece of work, of those that a fence is behind. */
+/* Execute one of the entries that precede a fence. */
 static void approach(guarded_calculator *guarded, const sdlf_fence *fence)
 {
     bool here = false;
@@ -212,7 +212,7 @@ static void approach(guarded_calculator *guarded, const sdlf_fence *fence)
     run_eager(guarded);
 }
 
-/* Only as much is done as must be. */
+/* Executes no more entries than necessary. */
 static sdlf_status fence_wait(sdlf_calculator *base, sdlf_fence *fence)
 {
     guarded_calculator *guarded = guarded_from(base);
@@ -221,7 +221,7 @@ static sdlf_status fence_wait(sdlf_calculator *base, sdlf_fence *fence)
     return report(guarded);
 }
 
-/* Time passes while somebody asks. */
+/* Each query executes an entry, as time would pass on a device. */
 static sdlf_status fence_passed(sdlf_calculator *base, sdlf_fence *fence, bool *passed)
 {
     guarded_calculator *guarded = guarded_from(base);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the pretended device records and replays. */
+/* Recording and replay on the mock device. */
 #include "guarded.h"
 
 #include <sys/mman.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The test harness: checks that are counted, tests that are run and summed up. */
+/* The test harness: counted checks, running tests, and the summary. */
 #include "testing.h"
 
 #include <math.h>

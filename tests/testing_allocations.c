@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The test harness: allocations that are counted, and made to fail.
+/* The test harness: counts allocations, and makes chosen ones fail.
  *
- * The linker's --wrap sends every call of these functions from the library and the test here. Blocks that are alive are
- * kept in a hash set, so that freeing what a shared library allocated (which is not counted) does not confuse the
- * count. */
+ * The linker's --wrap redirects every call of these functions from the library and the test to this file. Live blocks
+ * are kept in a hash set, so that freeing a block that a shared library allocated (which is not counted) leaves the
+ * count correct. */
 #include "testing.h"
 
 #include <errno.h>
@@ -30,10 +30,10 @@ void __wrap_free(void *block);
 static struct {
     pthread_mutex_t lock;
     int64_t count, live;
-    int64_t bytes, peak; /* in blocks that are alive; the most of them */
+    int64_t bytes, peak; /* in live blocks; their maximum */
     int64_t fail_in;     /* the allocation that brings this to 0 fails */
     bool failed;
-    void **slot; /* the set: open addressing; `gone` marks a removed one */
+    void **slot; /* the set: open addressing; `gone` marks removed blocks */
     size_t slots, used;
 } heap = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -68,7 +68,7 @@ static void remember(void *block)
     pthread_mutex_lock(&heap.lock);
     if (heap.used * 2 >= heap.slots) grow_set();
     size_t i = find_slot(heap.slot, heap.slots, block);
-    if (!heap.slot[i]) { /* else a shared library freed the block, and here it is again */
+    if (!heap.slot[i]) { /* else a shared library freed the block and it is reused here */
         heap.slot[i] = block;
         heap.used++;
         heap.live++;
@@ -92,7 +92,7 @@ static bool forget(void *block)
     return known;
 }
 
-/* Count an allocation; true if it has to fail. */
+/* Count an allocation. Returns true if it must fail. */
 static bool must_fail(void)
 {
     pthread_mutex_lock(&heap.lock);

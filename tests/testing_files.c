@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The test harness: temporary files, and where real data are. */
+/* The test harness: temporary files, and the location of real data sets. */
 #include "testing.h"
 
 #include <dirent.h>

@@ -2,7 +2,7 @@
 'use strict';
 const canvas = document.getElementById('canvas'), pen = canvas.getContext('2d'), said = document.getElementById('said');
 let drawing = false, asking = false, again = null;
-let round = 0; /* begins anew where the drawing is cleared or a picture is given: what was asked before counts no more */
+let round = 0; /* increases when the drawing is cleared or an image is given: earlier answers are then ignored */
 
 function clear() {
   pen.fillStyle = '#000';
@@ -34,7 +34,7 @@ function show(answer) {
     picture.alt = 'Values of ' + one.layer;
   }
 }
-/* One request at a time; the latest picture is asked about when the answer is there. */
+/* One request at a time; once it is answered, the latest image is sent. */
 async function ask(picture, asked) {
   if (asked !== round) return;
   if (asking) { again = [picture, asked]; return; }
@@ -83,7 +83,7 @@ document.getElementById('clear').addEventListener('click', () => {
   document.getElementById('classes').replaceChildren();
   document.getElementById('layers').replaceChildren();
 });
-/* A picture that is given is shown where a drawing would be; asked about is the file itself. */
+/* An image that is given is shown in the drawing area; the request contains the file itself. */
 async function take(file) {
   ask(file, ++round);
   clear();

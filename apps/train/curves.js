@@ -2,7 +2,7 @@
 'use strict';
 const live = document.getElementById('live'), said = document.getElementById('said');
 const permanent = said.textContent; /* why nothing can be saved */
-let noted; /* how often something had come of the buttons */
+let noted; /* how many requests of the buttons had been carried out */
 
 async function look() {
   try {

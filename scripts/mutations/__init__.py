@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""What scripts/mutate-onnx.py starts from, changes, runs and compares."""
+"""The parts of scripts/mutate-onnx.py: source models, changes, runs and comparisons."""

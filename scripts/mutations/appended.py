@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One more node behind values of a graph: what converters make of a value that is not an input."""
+"""Appends a node to values of a graph, to test how converters handle values that are not inputs."""
 import numpy as np
 from onnx import helper, numpy_helper
 
@@ -21,7 +21,7 @@ def numbers(r, kind=np.int64, most=3):
 
 
 def operand(case, r, names):
-    """Another value, or a small constant."""
+    """Another value of the graph, or a small constant."""
     if r.random() < 0.5:
         return r.choice(names)
     kind = r.choice([np.float32, np.float32, np.float32, np.int64, np.int32, np.bool_])

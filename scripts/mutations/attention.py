@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Attention of several heads, written out, and which blocks (blocks.py) a random network is made of."""
+"""Multi-head attention as separate nodes, and the choice of the blocks (blocks.py) of a random network."""
 import math
 
 import numpy as np
@@ -22,7 +22,7 @@ def heads_of(g, x, heads, first, keys):
 
 
 def mask(g, scores, n, heads):
-    """A constant that is causal or random, or an input of each sample's keys."""
+    """Add a mask to the scores: a causal or random constant, or an input that masks keys per sample."""
     rows, columns = scores.shape[-2:]
     hidden = hiding(g, rows, columns)
     if len(scores.shape) == 4 and g.chance(0.3):
@@ -37,14 +37,14 @@ def mask(g, scores, n, heads):
 
 
 def hiding(g, rows, columns):
-    """1 where a key is hidden; never all of a row."""
+    """1 where a key is masked; never a whole row."""
     hidden = np.triu(np.ones((rows, columns), np.float32), 1) if g.chance(0.6) else (g.random.random_sample((rows, columns)) < 0.3).astype(np.float32)
     hidden[:, 0] = 0
     return hidden
 
 
 def projections(g, x, context, heads):
-    """Queries, keys and values: three products, or one that is split."""
+    """Queries, keys and values: three matrix products, or one that is split."""
     c = x.channels
     if context is x and g.chance(0.35):
         whole = blocks.dense(g, x, 3 * c)
@@ -105,7 +105,7 @@ ANY = [Network.activation, Network.activation, Network.residual]
 
 
 def network(r):
-    """A case: 3 to 14 nodes, and what the last block has beyond."""
+    """A case of at least 3 to 14 nodes; the last block may exceed that number."""
     g = Network(r)
     g.quantises = g.chance(0.12)
     if g.chance(0.25):

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Blocks of random networks (networks.py) and how they are put together. Each takes the network and a value, and gives a value, or None
-where it does not fit."""
+"""Blocks of random networks (networks.py), and how they are combined. A block gets the network and a value, and returns a value, or None
+if it does not fit that value."""
 import math
 
 import numpy as np
@@ -11,7 +11,7 @@ from mutations.networks import Network, Value
 
 
 def windows(g, x, most=5):
-    """Kernel, strides, dilations, pads of a window that fits, and the sizes after it."""
+    """Kernel, strides, dilations and pads of a window that fits, and the output's sizes."""
     n = len(x.spatial)
     kernel = [g.r.choice([1, 1, 2, 3, 3, 3, most])] * n
     if g.chance(0.2):
@@ -65,7 +65,7 @@ def batch_norm(g, x):
 
 
 def conv_block(g, x):
-    """Conv, then in this order what there is of normalisation, scale, activation."""
+    """Conv, optionally followed by normalisation, scale and activation in this order."""
     y = convolve(g, x)
     if y is not None and g.chance(0.5):
         y = batch_norm(g, y)
@@ -75,7 +75,7 @@ def conv_block(g, x):
 
 
 def grouped_block(g, x):
-    """Groups of 2, 4 or 8 channels, as many filters, that end within a vector of eight or sixteen."""
+    """Groups of 2, 4 or 8 channels with as many filters, whose last vector of eight or sixteen is partial."""
     each = g.r.choice([2, 2, 4, 4, 8])
     channels = each * g.r.choice([3, 5, 7, 9, 11] if each < 8 else [3, 5])
     y = x if x.channels == channels else convolve(g, x, out=channels)
@@ -136,7 +136,7 @@ def pool(g, x):
 
 
 def pooled(g, x, keep):
-    """Means over the pixels."""
+    """Means over all pixels."""
     axes = list(range(2, len(x.shape)))
     if keep and g.chance(0.5):
         return g.op(g.r.choice(["GlobalAveragePool", "GlobalAveragePool", "GlobalMaxPool"]), [x], [*x.shape[:2]] + [1] * len(axes), "image")
@@ -181,7 +181,7 @@ def pixel_shuffle(g, x):
 
 
 def space_to_depth(g, x):
-    """Four images of every second pixel, one behind another."""
+    """Four images of every second pixel, concatenated."""
     if len(x.spatial) != 2 or any(d % 2 for d in x.spatial):
         return None
     n, c, (h, w), parts = x.shape[0], x.channels, x.spatial, []
@@ -202,7 +202,7 @@ def channel_shuffle(g, x):
 
 
 def instance_norm(g, x):
-    """Of the image itself, or of groups of its channels, as GroupNorm was exported."""
+    """InstanceNormalization of the image, or of groups of its channels, as GroupNorm was once exported."""
     groups = g.r.choice([d for d in range(1, x.channels + 1) if x.channels % d == 0])
     if math.prod(x.shape[1:]) // groups < 8:
         return None
@@ -214,7 +214,7 @@ def instance_norm(g, x):
 
 
 def permuted(g, x):
-    """Any permutation, something small, and back, or not."""
+    """A random permutation, optionally a small node, and the inverse permutation or none."""
     perm = list(range(len(x.shape)))
     tail = perm[1:]
     g.r.shuffle(tail)
@@ -227,7 +227,7 @@ def permuted(g, x):
 
 
 def doubled(g, x):
-    """Samples joined with others, or repeated, told apart again, and the mean or the largest of both. Behind another axis, too."""
+    """Samples concatenated with others or repeated, separated again, and the mean or maximum of both; also along the second axis."""
     first = g.chance(0.5) or len(x.shape) < 3
     perm = list(range(len(x.shape)))
     if not first:
@@ -263,7 +263,7 @@ def pad(g, x):
 
 
 def head(g, x):
-    """A vector of each image, and Gemm."""
+    """Each image flattened to a vector, and Gemm."""
     y = pooled(g, x, True) if g.chance(0.6) else x
     size = math.prod(y.shape[1:])
     if g.chance(0.5):
@@ -315,7 +315,7 @@ def token_mean(g, x):
 
 
 def slice_tokens(g, x):
-    """Some of the tokens, or the first one alone."""
+    """Some of the tokens, or only the first one."""
     if len(x.shape) < 3:
         return None
     if g.chance(0.4):
@@ -325,7 +325,7 @@ def slice_tokens(g, x):
 
 
 def in_last(g, x):
-    """ConvNeXt's way: channels last, one to three of what is there, and back."""
+    """As in ConvNeXt: to channels last, one to three blocks of that layout, and back."""
     rank = len(x.shape)
     y = g.transpose(x, (0, *range(2, rank), 1), "last")
     for _ in range(g.r.randint(1, 2)):

@@ -4,13 +4,13 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-MOST = 20000  # elements of an array that a change makes
+MOST = 20000  # elements of an array that a change creates
 
 
 class Case:
-    """`feeds` has an array for each input of the graph; `batch` is what open first dimensions are then, or 0; `samples`
-    how many a plan has of a model whose first dimensions are 1, or 0; `conditioned`: small errors of a value stay small in what is made of
-    it."""
+    """`feeds` has an array for each input of the graph; `batch` is the size of open first dimensions in it, or 0; `samples` is the
+    plan's number of samples for a model whose first dimensions are 1, or 0; `conditioned`: small errors of a value cause only small errors
+    in the values computed from it."""
 
     def __init__(self, name, model, feeds):
         self.conditioned = False
@@ -27,7 +27,7 @@ class Case:
         return {tensor.name: tensor for tensor in self.graph.initializer}
 
     def arrays(self):
-        """Names of what has elements: inputs and weights."""
+        """Names of the inputs and weights, which have elements."""
         return sorted(self.feeds) + sorted(self.constants())
 
     def array(self, name):
@@ -39,7 +39,7 @@ class Case:
             return None
 
     def put(self, name, array):
-        """Other elements for an input or a weight; False where they are too many."""
+        """Replace the elements of an input or a weight; False if there are too many."""
         array = np.asarray(array)
         if array.size > MOST:
             return False
@@ -70,11 +70,11 @@ class Case:
         return True
 
     def of_sample(self, number):
-        """The inputs of one of the samples."""
+        """The inputs of one sample."""
         return {name: a[number:number + 1] if a.ndim > 0 and a.shape[0] == self.samples else a for name, a in self.feeds.items()}
 
     def finish(self):
-        """Say of inputs what they are, and of outputs what follows."""
+        """Declare the types and shapes of the inputs, and those of the outputs by inference."""
         graph = self.graph
         for value in list(graph.input):
             if value.name not in self.feeds:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Changes of one field of a model or of its inputs. Each returns what it did, or None where there was nothing to do."""
+"""Changes of one field of a model or of its inputs. Each returns a description of the change, or None if there was nothing to change."""
 import math
 
 import numpy as np
@@ -145,13 +145,13 @@ def change_values(case, r):
         else:
             with np.errstate(all="ignore"):
                 a.reshape(-1)[at] = np.asarray(r.choice(FLOATS)).astype(a.dtype)
-    if r.random() < 0.1 and a.dtype.kind in "iub":  # of floats, normalisations would leave what is rounded
+    if r.random() < 0.1 and a.dtype.kind in "iub":  # equal floats would leave normalisations only rounding errors
         a[...] = a.reshape(-1)[0]
     return f"elements of {name}" if case.put(name, a) else None
 
 
 def fill(shape, a):
-    """An array of that shape, of a's elements over and over."""
+    """An array of that shape, filled by repeating the elements of a."""
     size = int(np.prod(shape, dtype=np.int64))
     return np.resize(a, shape) if a.size > 0 or size == 0 else np.zeros(shape, a.dtype)
 
@@ -177,7 +177,7 @@ def change_shape(case, r):
 
 
 def change_dimension(case, r):
-    """One size, wherever an array has it, so that arrays still fit each other."""
+    """Change one size wherever an array has it, so that shapes still match."""
     sizes = sorted({d for name in case.arrays() if case.array(name) is not None for d in case.array(name).shape})
     if not sizes:
         return None
@@ -193,7 +193,7 @@ def change_dimension(case, r):
 
 
 def change_type(case, r):
-    """Of all arrays that have a type, or of one."""
+    """Change the type of all arrays that have one type, or of a single array."""
     name, a = some_array(case, r)
     if a is None:
         return None
@@ -284,7 +284,7 @@ def change_opset(case, r):
 
 
 def change_batch(case, r):
-    """First dimensions are open, and of one size."""
+    """First dimensions become open, and get the same size."""
     if case.batch > 0:
         return None
     firsts = sorted({a.shape[0] for a in case.feeds.values() if a.ndim > 0})
@@ -299,7 +299,7 @@ def change_batch(case, r):
 
 
 def change_samples(case, r):
-    """More than one in a plan for a model of one: a first dimension of 1 is the batch's. Numbers that are no floats are often known."""
+    """Several samples in a plan of a model for one: first dimensions of 1 are the batch. Integers often become constants."""
     if case.batch > 0 or case.samples > 0:
         return None
     for name, a in list(case.feeds.items()):
@@ -320,7 +320,7 @@ WAYS = [(change_attribute, 6), (remove_attribute, 1), (add_attribute, 3), (chang
 
 
 def change(case, r):
-    """One to four changes, now and then none, or more nodes."""
+    """One to four changes, occasionally none, or appended nodes."""
     ways, weights = zip(*WAYS)
     todo = r.choices(ways, weights, k=r.choice([0, 1, 1, 1, 1, 2, 2, 2, 3, 4]))
     if r.random() < 0.25:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Models that the node tests have not: graphs that are quantised, and operators of com.microsoft and ai.onnx.ml."""
+"""Models that the node tests lack: quantised graphs, and operators of com.microsoft and ai.onnx.ml."""
 import numpy as np
 import onnx
 from onnx import helper, numpy_helper
@@ -10,7 +10,7 @@ LEARNING, MICROSOFT = "ai.onnx.ml", "com.microsoft"
 
 
 class Graph:
-    """Nodes and weights that come one after another."""
+    """A graph to which nodes and weights are appended."""
 
     def __init__(self, r, opset):
         self.r, self.opset, self.nodes, self.weights, self.feeds, self.domains = r, opset, [], [], {}, set()
@@ -56,7 +56,7 @@ def scale_and_zero(g, kind, count=0):
 
 
 def quantised(r):
-    """DequantizeLinear, an operator or two of floats, QuantizeLinear."""
+    """DequantizeLinear, one or two float operators, QuantizeLinear."""
     g, kind = Graph(r, r.choice([13, 17, 19, 21])), r.choice([np.uint8, np.int8])
     way = r.choice(["Conv", "Gemm", "MatMul", "Add", "Mul", "MaxPool", "AveragePool", "GlobalAveragePool", "Relu", "Concat", "Sigmoid"])
     image = "Pool" in way or way == "Conv"
@@ -87,7 +87,7 @@ def quantised(r):
 
 
 def microsoft(r):
-    """Operators that onnxruntime's quantiser writes, and weights of few bits."""
+    """Operators that onnxruntime's quantiser writes, and low-bit weights."""
     g, kind, way = Graph(r, 17), r.choice([np.uint8, np.int8]), r.choice(["QLinearAdd", "QLinearMul", "QLinearGlobalAveragePool", "QGemm",
                                                                           "MatMulNBits"])
     if way in ("QLinearAdd", "QLinearMul"):
@@ -139,7 +139,7 @@ def random_tree(r, features, leaves_of):
 
 
 def learning(r):
-    """Operators of ai.onnx.ml that are of numbers."""
+    """Operators of ai.onnx.ml on numbers."""
     g, n, f = Graph(r, 17), r.randint(1, 4), r.randint(1, 4)
     x = g.input(np.round(g.floats(n, f) * 2) / np.float32(2))
     way = r.choice(["Scaler", "Normalizer", "Binarizer", "Imputer", "LinearRegressor", "LinearClassifier", "TreeEnsembleRegressor", "SVMRegressor"])

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Are outputs the same?"""
+"""Compares outputs."""
 import numpy as np
 import onnx
 from onnx import helper
 
-# what SDLF computes integers in that it has not
+# the types in which SDLF computes integers of types that it lacks
 WIDER = {"int16": "int32", "uint16": "int32", "uint32": "int64", "int4": "int8", "uint4": "uint8", "int2": "int8", "uint2": "uint8"}
-HUGE = 1e9  # beyond, what programs leave of a sum or a conversion is their own
+HUGE = 1e9  # above this, the results of sums and conversions depend on the program
 
 
 def is_float(array):
@@ -14,7 +14,7 @@ def is_float(array):
 
 
 def as_declared(case, outputs):
-    """onnxruntime gives types that numpy has not as their bits."""
+    """Reinterpret outputs of types that numpy lacks: onnxruntime returns them as their bits."""
     found = []
     for value, array in zip(case.graph.output, outputs):
         kind = value.type.tensor_type.elem_type
@@ -25,14 +25,14 @@ def as_declared(case, outputs):
 
 
 def tolerance(case):
-    """(relative, absolute as a part of the largest element), of the narrowest floats in the case, and steps of quantised integers."""
-    if case.conditioned:  # where values are rounded to integers, an element now and then is a step apart, and what is made of it
+    """(relative, absolute as a fraction of the largest element) for the narrowest floats in the case, and steps of quantised integers."""
+    if case.conditioned:  # where values are rounded to integers, an element and its dependents occasionally differ by a step
         return (1e-3, 0.08, 1) if any("Quantize" in kind for kind in case.kinds()) else (2e-4, 3e-5, 0)
     steps = int(any("Quantize" in kind or kind.startswith(("QLinear", "QGemm")) for kind in case.kinds()))
     names = {case.array(n).dtype.name for n in case.arrays() if case.array(n) is not None}
     names |= {str(a.i) for n in case.graph.node for a in n.attribute if a.name in ("to", "dtype", "output_dtype")}
     if len(case.graph.node) > 1 and any("Normalization" in kind for kind in case.kinds()):
-        return 1e-3, 1e-3, steps  # where all is alike, what is rounded is divided by the root of epsilon
+        return 1e-3, 1e-3, steps  # for equal elements, rounding errors are divided by the root of epsilon
     if names & {"bfloat16", "16"}:
         return 3e-2, 2e-2, steps
     if names & {"float16", "10"}:
@@ -41,7 +41,7 @@ def tolerance(case):
 
 
 def difference(found, expected, allowed):
-    """None, or what differs."""
+    """None, or a description of the difference."""
     relative, absolute, steps = allowed
     if len(found) != len(expected):
         return f"{len(found)} outputs, not {len(expected)}"
@@ -61,7 +61,7 @@ def difference(found, expected, allowed):
                 f, e = f.astype(np.float64), e.astype(np.float64)
                 finite = np.abs(e[np.isfinite(e)])
                 largest = max(1.0, finite.max() if finite.size else 1.0)
-                most = relative * np.abs(e) + (absolute + 0.02 * steps) * largest  # what is made of such integers
+                most = relative * np.abs(e) + (absolute + 0.02 * steps) * largest  # values computed from such integers
                 wrong = ~((f == e) | (np.isnan(f) & np.isnan(e)) | (np.abs(f - e) <= most))
         if wrong.any():
             at = np.unravel_index(int(np.argmax(wrong)), wrong.shape) if wrong.ndim else ()
@@ -70,8 +70,8 @@ def difference(found, expected, allowed):
 
 
 def difference_of_samples(found, expected, allowed):
-    """The same of outputs that have several samples, side by side along some axis, and what each should be. None, too, where an output's
-    shape does not say where they are."""
+    """The same for outputs with several samples, concatenated along some axis, and the expected outputs of each sample. Also None if an
+    output's shape does not show along which axis."""
     if len(expected) == 1:
         return difference(found, expected[0], allowed)
     if len(found) != len(expected[0]):
@@ -99,11 +99,11 @@ def difference_of_samples(found, expected, allowed):
 
 
 def is_known(case):
-    """Is it of what onnxruntime 1.32 does otherwise than the standard says, or what the standard leaves open? MaxUnpool places maxima by
-    the smaller output's size; no axes for Squeeze are all; masks of Dropout before opset 12 are false; powers, sums and means of
-    integers saturate; one target of LinearRegressor is not transformed; a label below 0 is no class; a ConvTranspose with auto_pad SAME whose
-    stride is larger than its window has no input times stride elements, which the standard says, but what the windows reach. The reference
-    evaluator gives SVMRegressor of integers as integers, where the standard has floats."""
+    """True if onnxruntime 1.32 is known to deviate from the standard, or the standard leaves the result open: MaxUnpool places maxima by
+    the smaller output's size; Squeeze with empty axes removes all; masks of Dropout before opset 12 are false; powers, sums and means of
+    integers saturate; one target of LinearRegressor is not transformed; a label below 0 is no class; a ConvTranspose with auto_pad SAME
+    and a stride larger than its window has only the elements that the windows reach, instead of the standard's input times stride. The
+    reference evaluator returns integers for SVMRegressor of integers, where the standard has floats."""
     for node in case.graph.node:
         first = case.array(node.input[0]) if node.input else None
         integers = first is None or first.dtype.kind in "iu"
@@ -123,7 +123,7 @@ def is_known(case):
 
 
 def leaves_gaps(case, node):
-    """Has a transposed convolution auto_pad SAME, and strides beyond its windows?"""
+    """True if a transposed convolution has auto_pad SAME and strides larger than its windows."""
     given = {a.name: a for a in node.attribute}
     if "auto_pad" not in given or given["auto_pad"].s not in (b"SAME_UPPER", b"SAME_LOWER") or "strides" not in given:
         return False
@@ -139,7 +139,7 @@ STEPS = set("Ceil Floor Round Sign Equal Less Greater LessOrEqual GreaterOrEqual
 
 
 def is_doubtful(case, outputs):
-    """Has it elements that are no finite numbers, or huge? Or a function that makes steps of what was rounded?"""
+    """True if the case has non-finite or huge elements, or a function that turns rounding errors into steps."""
     if case.conditioned:
         return False
     cut = any(n.op_type == "Cast" and a.name == "to" and a.i not in (1, 10, 11, 16) for n in case.graph.node for a in n.attribute)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Random networks of several layers, as people export them, for what plans make of several nodes: fusions, folding, layouts.
+"""Random networks of several layers, in the form that exporters write, to test what plans do with several nodes: fusion, folding, layouts.
 
 A network is a graph of blocks. Each block reads a value that there is, most often the last one, and the values of all blocks stay readable.
-Weights are scaled by what a sum is of, so that values stay about 1 and what is rounded stays far below the tolerance."""
+Weights are scaled by the number of terms of a sum, so that values stay near 1 and rounding errors far below the tolerance."""
 import math
 
 import numpy as np
@@ -15,7 +15,7 @@ ACTIVATIONS = "Relu Relu Relu6 SiLU SiLU HardSwish GELU LeakyRelu PRelu Sigmoid 
 
 
 class Value:
-    """What a block reads: a name, its shape, and where its channels are: "image" (N, C, ...), "last" (N, ..., C), "any" (nothing known)."""
+    """An input of a block: a name, its shape, and its layout: "image" (N, C, ...), "last" (N, ..., C), "any" (unknown)."""
 
     def __init__(self, name, shape, layout):
         self.name, self.shape, self.layout = name, tuple(shape), layout
@@ -30,7 +30,7 @@ class Value:
 
 
 class Network(Graph):
-    """Blocks append nodes. `batch` is the first dimension of every input; `open` says that the file leaves it open."""
+    """A network to which blocks append nodes. `batch` is the first dimension of every input; `open`: the file leaves it open."""
 
     def __init__(self, r):
         super().__init__(r, r.choice([13, 14, 16, 17, 18, 20, 21, 22]))
@@ -51,7 +51,7 @@ class Network(Graph):
         return (self.random.uniform(0.5, 1.5, shape) * self.random.choice([1, 1, 1, -1], shape)).astype(np.float32)
 
     def filters(self, array):
-        """A weight as it is, as a constant's node, or as bytes in a quantised network (the first axis has the scales)."""
+        """A weight as an initialiser, as a Constant node, or as bytes in a quantised network (with scales along the first axis)."""
         if self.quantises and array.ndim > 1:
             rows = np.abs(array).reshape(len(array), -1).max(1) / 127 + 1e-6
             whole = np.round(array / rows.reshape(-1, *[1] * (array.ndim - 1))).astype(np.int8)
@@ -65,7 +65,7 @@ class Network(Graph):
         return self.weight(np.array(values, np.int64))
 
     def first(self):
-        """The batch in a Reshape: copied, as a number, or inferred where nothing else is."""
+        """The batch in a Reshape: copied, as a number, or inferred if no other dimension is."""
         return 0 if self.open or self.chance(0.5) else self.batch
 
     def op(self, kind, inputs, shape, layout, **attributes):
@@ -74,7 +74,7 @@ class Network(Graph):
         return Value(self.node(kind, names, **attributes), shape, layout)
 
     def like(self, kind, x, *others, **attributes):
-        """A node whose result is as x is."""
+        """A node whose output has the shape and layout of x."""
         return self.op(kind, [x, *others], x.shape, x.layout, **attributes)
 
     def swapped(self, kind, x, other):
@@ -83,7 +83,7 @@ class Network(Graph):
         return self.op(kind, inputs, x.shape, x.layout)
 
     def reshape(self, x, shape, layout, pattern=None):
-        """`pattern`: what the file says; default: the batch copied or said, one size inferred now and then."""
+        """`pattern`: the shape in the file; default: the batch copied or as a number, occasionally one size inferred."""
         pattern = list(pattern or [self.first() if shape[0] == self.batch else shape[0], *shape[1:]])
         if self.chance(0.4):
             pattern[self.r.randrange(1, len(pattern)) if len(pattern) > 1 else 0] = -1
@@ -100,7 +100,7 @@ class Network(Graph):
         return self.op(kind, [x], shape, layout, axes=signed, keepdims=int(keep))
 
     def per_channel(self, x, array):
-        """Of one element a channel, as it broadcasts against x."""
+        """An array of one element per channel, in a shape that broadcasts against x."""
         if x.layout != "image":
             return self.weight(array)
         ones = [1] * len(x.spatial)
@@ -127,7 +127,7 @@ class Network(Graph):
             if self.chance(0.5):
                 return self.swapped("Mul", self.swapped("Mul", x, y), half)
             return self.swapped("Mul", self.swapped("Mul", x, half), y)
-        if way == "Hard":  # HardSwish as it was exported before there was one
+        if way == "Hard":  # HardSwish as it was exported before the operator existed
             y = self.like("Clip", self.swapped("Add", x, self.weight(np.float32(3))), self.weight(np.float32(0)), self.weight(np.float32(6)))
             if self.chance(0.5):
                 return self.like("Div", self.swapped("Mul", x, y), self.weight(np.float32(6)))
@@ -155,8 +155,8 @@ class Network(Graph):
         return x
 
     def residual(self, x):
-        """Sums and products of two values. No differences of tokens: a LogSoftmax less its input is all alike, and a normalisation of that
-        divides what was rounded."""
+        """Sums and products of two values. No differences of tokens: LogSoftmax minus its input is constant, and normalising that amplifies
+        rounding errors."""
         other, ways = self.fitting(x), ["Add", "Add", "Add", "Mul", "Max"] + ["Sub"] * (x.layout == "image")
         return self.scale(x) if other is None else self.swapped(self.r.choice(ways), x, other)
 
@@ -185,13 +185,13 @@ class Network(Graph):
         """A QuantizeLinear and DequantizeLinear pair, which rounds x."""
         kind = self.r.choice([np.uint8, np.int8])
         zero = self.weight(np.array(128 if kind == np.uint8 else self.r.choice([0, 0, 3]), kind))
-        scale = self.weight(np.float32(self.random.uniform(0.03, 0.05)))  # a common one would make ties of means
+        scale = self.weight(np.float32(self.random.uniform(0.03, 0.05)))  # a common one would cause ties in means
         return self.like("DequantizeLinear", self.like("QuantizeLinear", x, scale, zero), scale, zero)
 
     # ---- the whole ----
 
     def grow(self, blocks, least):
-        """Blocks until there are so many nodes. `blocks`: a function that says which fit a value."""
+        """Append blocks until there are that many nodes. `blocks`: a function that returns those that fit a value."""
         while len(self.nodes) < least:
             x = self.values[-1] if self.chance(0.7) else self.r.choice(self.values)
             y = self.r.choice(blocks(x))(self, x)
@@ -206,7 +206,7 @@ class Network(Graph):
         return self.values[-1]
 
     def finish(self, name):
-        """The case. What no node reads is an output, and some of what they do; an input that is only read by dropped branches stays."""
+        """The case. Values that no node reads are outputs, and some others too; an input that only dropped branches read is kept."""
         made = [o for n in self.nodes for o in n.output]
         outputs = [o for o in made if o not in self.read]
         outputs += [v.name for v in self.values if v.name in made and v.name in self.read and self.chance(0.07)]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What runs a case: SDLF, onnxruntime, and the ONNX project's reference evaluator."""
+"""The programs that run a case: SDLF, onnxruntime, and the ONNX project's reference evaluator."""
 import os
 import resource
 import select
@@ -12,7 +12,7 @@ import onnx
 import onnxruntime
 from onnx import numpy_helper
 
-SECONDS, MEGABYTES = 5, 700  # that a small model may take
+SECONDS, MEGABYTES = 5, 700  # limits for a small model
 
 
 def unlimited():
@@ -20,7 +20,7 @@ def unlimited():
 
 
 class Sdlf:
-    """A process that runs one model after the other, and is started anew where one ends it."""
+    """A process that runs one model after another, and is restarted if a model ends it."""
 
     def __init__(self, peer, calculator):
         self.command, self.calculator, self.process = [peer, "--write", calculator, "-"], calculator, None
@@ -45,13 +45,13 @@ class Sdlf:
             return next((int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM")), 0)
 
     def seconds(self):
-        """That the processor has worked for it."""
+        """The CPU time of the process."""
         with open(f"/proc/{self.process.pid}/stat", encoding="utf-8") as status:
             fields = status.read().rsplit(") ", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def line(self):
-        """What is answered in time, or None. A busy machine has six times as long, if little of it was the program's."""
+        """The answer, or None after the time limit, which is six times as long if a busy machine gave the process little CPU time."""
         said, begun, end = b"", self.seconds(), time.monotonic() + 6 * SECONDS
         while not said.endswith(b"\n"):
             ready = select.select([self.process.stdout], [], [], SECONDS)[0]
@@ -122,7 +122,7 @@ def save(case, folder):
 
 
 def run_onnxruntime(case, together=False):
-    """('ran', outputs of each sample) or ('refused', why). `together`: as one batch of a file that leaves it open."""
+    """('ran', outputs of each sample) or ('refused', why). `together`: as one batch, if the file leaves the batch open."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     options.intra_op_num_threads = 1
@@ -145,12 +145,12 @@ def run_onnxruntime(case, together=False):
 
 
 def run_evaluator(case):
-    """The same of the ONNX project's own, which is slow and believes much."""
+    """The same in the ONNX project's reference evaluator, which is slow and checks little."""
     found = []
     try:
         model = onnx.ModelProto()
         model.CopyFrom(case.model)
-        for value in model.graph.output:  # the checker wants to be told
+        for value in model.graph.output:  # the checker requires these
             kind = value.type.tensor_type
             kind.elem_type = kind.elem_type or onnx.TensorProto.FLOAT
             kind.shape.SetInParent()

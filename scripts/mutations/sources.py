@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What changes begin with: the ONNX project's node tests, and models of one node drawn anew."""
+"""The models that are changed: the ONNX project's node tests, and random models of one node."""
 import warnings
 
 import numpy as np
@@ -17,7 +17,7 @@ def is_array(value):
 
 
 def node_tests():
-    """(name, model, inputs) of every node test whose values are arrays of numbers, the same order each time."""
+    """(name, model, inputs) of every node test whose values are arrays of numbers, always in the same order."""
     from onnx.backend.test.case import node  # pylint: disable=import-outside-toplevel
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -42,7 +42,7 @@ class Networks:
 
 
 class Sources:
-    """`kinds`: operators that SDLF converts; of others nothing is drawn."""
+    """`kinds`: operators that SDLF converts; no others are drawn."""
 
     def __init__(self, kinds, only=None):
         self.tests, self.further = {}, not only
@@ -53,7 +53,7 @@ class Sources:
         self.families = [(draw, kind) for draw, names in FAMILIES.items() for kind in names.split() if not only or kind in only]
 
     def draw(self, r):
-        """A case that is valid, mostly."""
+        """A case that is usually valid."""
         if self.further and r.random() < 0.12:
             return r.choice(DRAWN + [network] * 4)(r)
         if not self.tests or (self.families and r.random() < 0.35):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A drawn operator behind a value of a graph, whatever that value's shape: its elements, over and over, are the operator's input."""
+"""A random operator appended to a value of any shape in a graph: the value's elements, repeated as needed, are the operator's input."""
 import numpy as np
 from onnx import helper, numpy_helper
 
@@ -19,7 +19,7 @@ def splice(case, r):
         return None
     reseed(str(r.random()))
     drawn, x, mark = draw(kind, min(opset, LAST)), r.choice(values), f"s{len(case.graph.node)}_{r.randrange(1000)}"
-    drawn.model()  # which leaves out inputs at the end that are not there
+    drawn.model()  # omits absent trailing inputs
     first = drawn.inputs[0][1]
     if drawn.inputs[0][2] or first is None or not 0 < first.size <= MOST:
         return None

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""What scripts/compare-operators.py draws and runs: models of one node."""
+"""Random models of one node, which scripts/compare-operators.py draws and runs."""

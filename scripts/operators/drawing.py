@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""What cases are drawn with: one generator for choices, R, and one for arrays, G. Both begin anew with reseed."""
+"""The random generators of the cases: R for choices and G for arrays. reseed restarts both."""
 import random
 
 import numpy as np
 
 
 class Arrays:
-    """numpy's generator, which can begin anew: modules hold on to this one."""
+    """numpy's generator, made restartable, because modules keep a reference to it."""
 
     def __init__(self):
         self.reseed(0)
@@ -21,7 +21,7 @@ G = Arrays()
 
 
 def reseed(text):
-    """The same text draws the same cases."""
+    """Restart both generators: the same text draws the same cases."""
     R.seed(text)
     G.reseed(R.randrange(2**31))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Operators that go element by element, or nearly so."""
+"""Elementwise operators, and some that are nearly elementwise."""
 import numpy as np
 from onnx import helper
 
@@ -90,7 +90,7 @@ def cast(kind, opset):
     of, to = R.choice(kinds), R.choice(kinds)
     x = numbers(of, 3, 4) if to not in (np.uint8, np.int8, np.int32, np.int64) else np.abs(numbers(of, 3, 4))
     if np.float16 in (of, to) and np.issubdtype(x.dtype, np.floating):
-        x = np.round(x * 8) / of(8)  # what float16 holds, too
+        x = np.round(x * 8) / of(8)  # exact in float16, too
     return Case(kind, opset).add(x).set(to=helper.np_dtype_to_tensor_dtype(np.dtype(to)))
 
 

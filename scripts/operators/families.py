@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Which function draws cases of which operators, and at which opsets."""
+"""The function that draws the cases of each operator, and the opsets to test."""
 import onnx
 
 from operators import elements, products, sampling, shapes, windows
@@ -48,7 +48,7 @@ FAMILIES = {
 
 
 def versions(kind):
-    """The opsets from 7 to 22 in which a meaning of the operator begins."""
+    """The opsets from 7 to 22 that introduce a version of the operator."""
     every = [s for s in onnx.defs.get_all_schemas_with_history() if s.name == kind and s.domain == ""]
     starts = sorted(s.since_version for s in every if s.since_version <= LAST)
     found = {max(FIRST, since) for since in starts}

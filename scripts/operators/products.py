@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Products and normalisations."""
+"""Matrix products and normalisations."""
 import numpy as np
 
 from operators.case import Case

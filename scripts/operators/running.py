@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""One case in onnxruntime and in SDLF."""
+"""Runs one case in onnxruntime and in SDLF."""
 import os
 import subprocess
 import tempfile

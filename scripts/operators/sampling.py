@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Operators that pick, reduce or sample along axes."""
+"""Operators that select, reduce or sample along axes."""
 import numpy as np
 
 from operators.case import Case

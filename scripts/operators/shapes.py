@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Operators that move elements, and those that make shapes and ranges."""
+"""Operators that move elements, and operators that produce shapes and ranges."""
 import numpy as np
 from onnx import numpy_helper
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Running a benchmark inside the test. */
+/* Runs a benchmark inside the test process. */
 #include "apps/capture.h"
 
 #include <fcntl.h>

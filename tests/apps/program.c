@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Running the sdlf program from a test. */
+/* Runs the sdlf program from a test. */
 #include "apps/program.h"
 
 #include <errno.h>
@@ -17,8 +17,8 @@
 
 #include "testing.h"
 
-/* Of a pipe, where that can be chosen. Who is not read waits after so much: a program does not end while a test that
- * looks at what it does waits for a processor. */
+/* The capacity of a pipe, where it can be set. A program whose output is not read blocks when it is full, and so does
+ * not end while the test that observes it waits for a CPU core. */
 enum { PIPE_BYTES = 4096 };
 
 const char *const program_path = SDLF_PROGRAM;
@@ -50,7 +50,7 @@ static void become_sdlf(const program *p, const char *const *words, int out, int
     dup2(err, STDERR_FILENO);
     dup2(open(p->input ? p->input : "/dev/null", O_RDONLY), STDIN_FILENO);
     for (int i = 3; i < 64; i++) close(i);
-    signal(SIGPIPE, SIG_DFL); /* whatever the tests were started with */
+    signal(SIGPIPE, SIG_DFL); /* regardless of how the tests were started */
     limit(RLIMIT_FSIZE, p->file_size_limit);
     limit(RLIMIT_AS, p->memory_limit);
     if (p->folder && chdir(p->folder) != 0) _exit(126);
@@ -80,7 +80,7 @@ void program_start(program *p, const char *const *words)
     p->pipe[1] = err[0];
 }
 
-/* Add what there is to read from one pipe to its text; closes it at its end. */
+/* Append the available output of one pipe to its text; closes it at the end of the output. */
 static void take(int *pipe, char *text, size_t *used)
 {
     ssize_t count = read(*pipe, text + *used, PROGRAM_TEXT - 1 - *used);
@@ -93,7 +93,7 @@ static void take(int *pipe, char *text, size_t *used)
     text[*used] = '\0';
 }
 
-/* Read what there is, or wait for it, up to a number of milliseconds; -1: as long as it takes. False: both pipes are
+/* Read available output, or wait for some, up to a number of milliseconds; -1: without limit. False: both pipes are
  * closed. */
 static bool read_some(program *p, int milliseconds)
 {
@@ -113,7 +113,7 @@ bool program_wait_for(program *p, const char *text)
     return true;
 }
 
-/* Processor time that it has had; -1: it has ended. */
+/* The CPU time that it has used; -1: it has ended. */
 static double computed(const program *p)
 {
     clockid_t clock;
@@ -186,7 +186,7 @@ const char *small_network(void)
         "{\"type\": \"max_pool2d\", \"window\": 4}, {\"type\": \"fully_connected\", \"units\": 16},"
         "{\"type\": \"relu\"}, {\"type\": \"dropout\", \"probability\": 0.1},"
         "{\"type\": \"fully_connected\", \"units\": 10}, {\"type\": \"softmax\"}]}\n";
-    static char path[512]; /* test_path's own storage is used again soon */
+    static char path[512]; /* test_path soon reuses its own storage */
     if (path[0]) return path;
     snprintf(path, sizeof path, "%s", test_path("small.json"));
     test_write_file(path, text, sizeof text - 1);

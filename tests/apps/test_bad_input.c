@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What users give the program that it cannot use: each time an exit code, one clear line, and nothing lost. */
+/* Invalid user input: each time an exit code, one clear line, and nothing lost. */
 #include "testing.h"
 
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #define CALCULATOR "--calculator", "reference"
 #define SMALL      "--net", small_network(), "--data", "digits:600,3", CALCULATOR
 
-/* A failure: its exit code, one line on standard error that has `text`, and no data on standard output of a --json. */
+/* Check a failure: the exit code, one line on standard error with `text`, and with --json no data on stdout. */
 #define CHECK_REFUSED(code, text, ...) check_refused(__LINE__, (code), (text), (const char *const[]){__VA_ARGS__, NULL})
 static void check_refused(int line, int code, const char *text, const char *const *words)
 {
@@ -64,7 +64,7 @@ static void networks(void)
 
 /* ---- data ---- */
 
-/* An IDX file of unsigned bytes whose header says these sizes (0 ends them) and which has `bytes` bytes of data. */
+/* Write an IDX file of unsigned bytes with these sizes in its header (0 ends them) and `bytes` bytes of data. */
 static void write_idx(const char *folder, const char *name, unsigned magic, const unsigned *sizes, int bytes, int value)
 {
     unsigned char header[16] = {0, 0, 8, (unsigned char)magic};
@@ -80,7 +80,7 @@ static void write_idx(const char *folder, const char *name, unsigned magic, cons
     fclose(file);
 }
 
-/* A folder in MNIST's form whose training half is as told, and the --data that names it. */
+/* Write a folder in MNIST's form with this training half. Returns the --data that names it. */
 static const char *mnist_with(const char *name, unsigned magic, unsigned images, int pixels, unsigned labels, int label)
 {
     static char data[512];
@@ -132,7 +132,7 @@ static void flip(const char *path, long at, unsigned char bits)
     fclose(file);
 }
 
-/* The file's weights, of which one is no number. */
+/* The file's weights, with one NaN. */
 static void spoil(const char *path)
 {
     sdlf_model *model = NULL;
@@ -174,10 +174,10 @@ static void losses_that_are_no_numbers(void)
     CHECK_SAYS(p, "the loss became ");
     CHECK_SAYS(p, "at step ");
     CHECK_SAYS(p, "of epoch 1");
-    CHECK(access(out, F_OK) != 0); /* nothing worth keeping was kept */
+    CHECK(access(out, F_OK) != 0); /* no useless file was kept */
 }
 
-/* 13 MB of activations a sample: 13 TB a batch. */
+/* 13 MB of activations per sample: 13 TB per batch. */
 static void sizes_beyond_the_machine(void)
 {
     char wide[512];
@@ -210,8 +210,8 @@ static char *contents(const char *path, size_t *size)
     return bytes;
 }
 
-/* A file that may not grow to its size stands for a disk that is full: the old checkpoint stays as it is, and nothing
- * else is left beside it. */
+/* A limit on the file size simulates a full disk: the old checkpoint is unchanged, and nothing else is left beside
+ * it. */
 static void full_disks(void)
 {
     const char *out = test_path("full.safetensors");
@@ -241,7 +241,7 @@ static void standard_output_that_is_full(void)
     CHECK(system(command) == 0);
 }
 
-/* What is printed must not end up in the file that was opened first. */
+/* Printed text must not end up in the file that was opened first. */
 static void standard_streams_that_are_closed(void)
 {
     const char *log = test_path("closed.jsonl");

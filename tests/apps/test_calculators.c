@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the program runs on: choices that cannot be had end with one clear line; where there is a GPU it is used. */
+/* The choice of the calculator: impossible choices end with one clear line; a GPU is used if there is one. */
 #include "testing.h"
 
 #include <jansson.h>
@@ -28,7 +28,7 @@ static bool cuda_works(void)
     return false;
 }
 
-/* One line on standard error and nothing else. */
+/* Check that there is one line on standard error and nothing else. */
 static void check_one_line(const program *p, const char *text)
 {
     CHECK_SAYS(p, text);
@@ -136,7 +136,7 @@ static void a_gpu_that_is_there(void)
     CHECK_SAYS(SDLF(2, "info", "--net", "mlp", "--calculator", "cuda", "--device", "900"), "no CUDA device 900");
 }
 
-/* With and without a GPU: cuDNN has no bf16 for tensors of float32, and nothing is computed under that name. */
+/* With and without a GPU: cuDNN has no bf16 mode for float32 tensors, so requesting it is an error. */
 static void bf16_is_not_cudnns(void)
 {
     if (!is_built_in("cudnn")) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf data: what it says of a set, and the sheet that it draws. */
+/* sdlf data: the description of a data set, and the sheet of samples. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,7 +44,7 @@ static void targets_and_halves_that_are_missing(void)
     CHECK_SAYS(SDLF(1, "data", set), "h.csv");
 }
 
-/* The sheet's pictures are what the loader gives, in its order. */
+/* The sheet's images are those of the loader, in its order. */
 static void check_sheet(sdlf_loader_options options, const char *const words[3])
 {
     if (strstr(sdlf_image_formats(), "PNG") == NULL) {
@@ -72,7 +72,7 @@ static void check_sheet(sdlf_loader_options options, const char *const words[3])
         int channels = image.channels, differ = 0;
         for (int n = 0; n < 16; n++)
             for (int y = 0; y < 28; y++)
-                for (int x = 0; x < 28; x++, value++) { /* each pixel is drawn as 2x2, pictures are 2 apart */
+                for (int x = 0; x < 28; x++, value++) { /* each pixel is drawn as 2x2, images are 2 apart */
                     int row = n / 8 * 58 + 2 * y, column = n % 8 * 58 + 2 * x;
                     double wanted = (double)(*value / data->scale + data->mean);
                     differ += abs(image.pixels[(row * image.width + column) * channels] - (int)(wanted + 0.5)) > 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf eval --communicator: ranks that each classify a part of the samples find what one finds. */
+/* sdlf eval --communicator: ranks that each classify a part of the samples get the results of a single rank. */
 #include <math.h>
 
 #include <jansson.h>
@@ -12,7 +12,7 @@ static double number(const json_t *object, const char *name)
     return json_is_number(value) ? json_number_value(value) : (double)NAN;
 }
 
-/* What eval says with these words on so many ranks; 0: without a communicator. */
+/* The output of eval with these words on that many ranks; 0: without a communicator. */
 static json_t *eval(int ranks, const char *words)
 {
     char alone[512];
@@ -24,7 +24,7 @@ static json_t *eval(int ranks, const char *words)
     return found;
 }
 
-/* All but times; sums in another order differ by their rounding. */
+/* Everything except times; sums in another order differ by rounding. */
 static void check_same(const json_t *several, const json_t *alone)
 {
     const char *name;
@@ -65,7 +65,7 @@ static void same_figures(void)
     }
 }
 
-/* Float targets have figures of their own. */
+/* Float targets have their own metrics. */
 static void same_targets(void)
 {
     FILE *file = fopen("eval_ranks.csv", "w");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf export: what it writes, what it says, and what it refuses. */
+/* sdlf export: its files, its output, and rejected arguments. */
 #include "testing.h"
 
 #include <jansson.h>
@@ -14,7 +14,7 @@
 
 #include "apps/program.h"
 
-static char weights[600]; /* of small_network, trained for a moment */
+static char weights[600]; /* of small_network, trained briefly */
 
 static bool contains(const char *path, const char *text)
 {
@@ -53,7 +53,7 @@ static void writes_c(void)
     CHECK(contains(path, "_run(const float *input, float *output)")); /* the old file is still there */
 }
 
-/* Neither ONNX nor C gets into a file of another name. */
+/* Neither ONNX nor C is written to a file with another extension. */
 static void the_name_decides(void)
 {
     static const char *const others[] = {"x.json", "x.svg", "x.pt", "x", "onnx"};
@@ -91,7 +91,7 @@ static void says_what_is_wrong(void)
     CHECK_SAYS(SDLF(2, "exprot"), "did you mean 'export'?");
 }
 
-/* A disk that fills up, whatever is written: a message, and the old file. */
+/* A full disk, for every format: a message, and the old file. */
 static void a_full_disk_is_survived(void)
 {
     static program p;
@@ -141,7 +141,7 @@ static void writes_onnx(void)
     CHECK_SAYS(SDLF(1, "export", weights, "-o", "/dev/full"), "No space left on device");
 }
 
-/* Whenever Ctrl-C comes, there is the whole file or none, and nothing beside it. */
+/* Whenever Ctrl-C arrives, the file is complete or absent, and nothing is left beside it. */
 static void ctrl_c_leaves_no_halves(void)
 {
     char path[600], command[800];
@@ -161,8 +161,8 @@ static void ctrl_c_leaves_no_halves(void)
     }
 }
 
-/* What a user does with a network from elsewhere: trains it on, keeps it, writes it again; then evaluates what came of
- * it. */
+/* A user's workflow with a network from elsewhere: fine-tune it, save it, export it again; then evaluate the
+ * result. */
 static void fine_tunes(void)
 {
     char start[600], tuned[600], path[600];
@@ -174,7 +174,7 @@ static void fine_tunes(void)
     CHECK_SAYS(SDLF(0, "export", tuned, "-o", path), "61,706 parameters");
     SDLF(0, "export", tuned, "--net", start, "-o", test_path("same.onnx"));
     SDLF(0, "eval", "--weights", tuned, "--net", path, "--data", "digits:1000");
-    const program *p = SDLF(0, "eval", "--weights", tuned, "--data", "digits:1000"); /* an ONNX file brings both */
+    const program *p = SDLF(0, "eval", "--weights", tuned, "--data", "digits:1000"); /* an ONNX file has both */
     char accuracy[64];
     snprintf(accuracy, sizeof accuracy, "%.40s", strstr(p->out, "\ntest "));
     CHECK_SAYS(SDLF(0, "eval", "--weights", path, "--data", "digits:1000"), accuracy);

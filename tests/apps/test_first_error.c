@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* Of several mistakes, the one that is told: what goes in comes before what comes out, and what was typed before what
- * was not. Options that could do nothing are mistakes, too. */
+/* Which of several mistakes is reported: inputs before outputs, and typed arguments before defaults. Options without
+ * any effect are mistakes, too. */
 #include "testing.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@
 #define INPUT      fixture("small_cnn/input_0.pb")
 #define NOWHERE    "/nowhere/file"
 
-/* A failure that says `text` before anything else, the header included. */
+/* Check a failure that prints `text` before anything else, including the header. */
 #define CHECK_FIRST(code, text, ...) check_first(__LINE__, (code), (text), (const char *const[]){__VA_ARGS__, NULL})
 static void check_first(int line, int code, const char *text, const char *const *words)
 {
@@ -52,7 +52,7 @@ static void data_before_outputs(void)
     CHECK_FIRST(1, "/nowhere", "gcn", "train", "--graph", "planetoid:/nowhere", "--out", "/none/file");
 }
 
-/* A newcomer's second `sdlf train` is told at once, and the file is still what it was. */
+/* A second `sdlf train` with the default file is rejected at once, and the file is unchanged. */
 static void a_file_that_is_there_comes_next(void)
 {
     static program p;
@@ -78,7 +78,7 @@ static void models_before_outputs(void)
     CHECK_FIRST(1, "sdlf bench model: error: cannot open '/none.onnx'", "bench", "/none.onnx");
 }
 
-/* A plan file that can never be written is told before its races are run. */
+/* A plan file that cannot be written is reported before its races are run. */
 static void plan_files_before_races(void)
 {
     CHECK_FIRST(1, "the folder /nowhere is not there", "train", SMALL, "--no-save", "--plan-file", NOWHERE);
@@ -91,7 +91,7 @@ static void weights_under_other_names(void)
     CHECK_FIRST(2, "net.json' does not look like weights", "train", SMALL, "--out", test_path("net.json"));
     CHECK_FIRST(2, "net.c' does not look like weights", "train", SMALL, "--out", test_path("net.c"));
     CHECK(access(test_path("net.onnx"), F_OK) != 0);
-    SDLF(0, "train", SMALL, "--out", test_path("weights.sd")); /* any other name will do */
+    SDLF(0, "train", SMALL, "--out", test_path("weights.sd")); /* any other name is accepted */
 }
 
 static void options_that_could_do_nothing(void)
@@ -139,7 +139,7 @@ static void labels_that_are_no_text(void)
     CHECK_FIRST(1, "labels: line 2 has a NUL byte", "run", MODEL, "--input", INPUT, "--labels", test_path("labels"));
 }
 
-/* What is written to a device cannot be gone on from. */
+/* Training cannot resume from weights written to a device. */
 static void a_device_offers_nothing_to_resume(void)
 {
     const program *p = SDLF(0, "train", SMALL, "--out", "/dev/null");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf generate: a network of characters is trained for a moment, and writes on. */
+/* sdlf generate: a character-level network is trained briefly, and continues a text. */
 #include "testing.h"
 
 #include <jansson.h>
@@ -59,9 +59,9 @@ static void draws_depend_on_the_seed(void)
     json_decref(json);
 }
 
-/* Keys and values that are kept give the text of the whole window, up to the network's length; and the text goes on
- * behind it. */
-/* Without a text and with an empty one it begins in the same way. */
+/* Cached keys and values give the same text as the whole window, up to the network's length; and the text continues
+ * beyond it. */
+/* Without a text and with an empty one it begins the same way. */
 static void an_empty_text_is_none(void)
 {
     char first[64];
@@ -109,7 +109,7 @@ static void nonsense_is_refused(void)
                "expects sequences of tokens, found samples 1x28x28");
 }
 
-/* A network in a file of its own, trained for a moment on the text. */
+/* A network from a separate file, trained briefly on the text. */
 static const char *train_file(const char *name, const char *layers)
 {
     char path[600];
@@ -136,7 +136,7 @@ static void a_recurrent_network_learns(void)
     CHECK_TEXT(p->out, "one two three four five six\n");
 }
 
-/* One that reads backwards knows what follows, and has nothing to write on with. */
+/* A network that reads backwards sees the following characters, so it cannot generate. */
 static void what_sees_ahead_is_refused(void)
 {
     const char *file = train_file(
@@ -145,7 +145,7 @@ static void what_sees_ahead_is_refused(void)
     CHECK_SAYS(SDLF(1, "generate", "--weights", file), "network 'ahead' is not causal");
 }
 
-/* Probabilities along the positions are none of the classes at each. */
+/* A softmax along the positions does not give probabilities of the classes at each position. */
 static void other_axes_are_refused(void)
 {
     static const char net[] =
@@ -159,7 +159,7 @@ static void other_axes_are_refused(void)
                "softmax 'share' is along axis 1, expected axis -1, the classes");
 }
 
-/* Weights that are all one number: all scores are equal, and of equals the first is taken. NaN is told of. */
+/* All weights equal: all scores are equal, and the first of them is chosen. NaN is reported. */
 static void ties_and_no_numbers(void)
 {
     const float values[] = {0, NAN};
@@ -186,7 +186,7 @@ static void ties_and_no_numbers(void)
     }
 }
 
-/* The file's bytes with one text in place of another of the same length. */
+/* Replace a text in the file by another one of the same length. */
 static const char *altered(const char *from, const char *to)
 {
     static char path[600];

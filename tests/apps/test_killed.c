@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The program killed at any moment (SIGKILL): the file that it makes is the old one or the new one, whole, and what is
- * left beside it goes with the next run. SDLF_KILLS=N in the environment: N times for each command, instead of a
+/* The program killed at any moment (SIGKILL): its output file is the old or the new one, complete, and leftover
+ * files are removed by the next run. SDLF_KILLS=N in the environment: N times for each command, instead of a
  * few. */
 #include "testing.h"
 
@@ -61,14 +61,14 @@ static bool choices_are_whole(const char *path)
 /* ---- killing ---- */
 
 typedef struct job {
-    const char *path;                          /* of the file, in a folder of its own */
-    bool (*is_whole)(const char *path);        /* the file that is there */
-    int files;                                 /* that a run makes */
+    const char *path;                          /* of the file, in a separate folder */
+    bool (*is_whole)(const char *path);        /* the existing file */
+    int files;                                 /* that a run creates */
     double seconds;                            /* it is killed within; 0: within a little more than it takes */
-    const char *const *words[2], *const *last; /* runs in turns, and one that comes to its end */
+    const char *const *words[2], *const *last; /* alternating runs, and one that is not killed */
 } job;
 
-static char number[16]; /* another one in each run, for words that want one */
+static char number[16]; /* different in each run, for words that need one */
 
 static void count_run(void)
 {
@@ -154,7 +154,7 @@ static void export(void)
     kill_often(&(job){array, array_is_whole, 1, 0, {run, run}, run});
 }
 
-/* Batches that the file does not know yet: it is written every time. */
+/* Batch sizes that the file does not contain yet: it is written every time. */
 static void plan_file(void)
 {
     const char *path = test_path("plan/choices");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Trainings killed again and again (SIGKILL) and resumed until they end: the weights are those of a training that nobody killed, the log can
- * be read at every moment, and nothing is left behind. Two that save to one file, one of them killed: the file is whole. SDLF_KILLS=N in
- * the environment: N kills of each kind, instead of a few. */
+/* Training killed repeatedly (SIGKILL) and resumed until it ends: the weights are those of an uninterrupted run, the
+ * log is readable at every moment, and nothing is left behind. Two processes that save to one file, one of them killed:
+ * the file is intact. SDLF_KILLS=N in the environment: N kills of each kind, instead of a few. */
 #include "testing.h"
 
 #include <signal.h>
@@ -46,7 +46,7 @@ static uint32_t hash_of(const char *path)
     return hash;
 }
 
-/* Every line that is finished can be read; the last epoch that it tells of. */
+/* Check that every complete line of the log is readable. Returns the last epoch in it. */
 static int logged_epochs(const char *path)
 {
     run_log run;
@@ -73,7 +73,7 @@ static paths paths_in(const char *name)
     return p;
 }
 
-/* One training of 60 epochs, killed until it has ended all the same; how often. */
+/* Train 60 epochs, killed repeatedly until the training ends. Returns the number of kills. */
 static int kill_until_it_ends(const paths *at, uint32_t expected)
 {
     static program p;
@@ -82,7 +82,7 @@ static int kill_until_it_ends(const paths *at, uint32_t expected)
     unlink(at->log);
     for (p.code = -1; p.code != 0;) {
         bool resumes = access(at->weights, F_OK) == 0;
-        if (!resumes) unlink(at->log); /* else it would be kept beside the new one */
+        if (!resumes) unlink(at->log); /* else it would be kept beside the new log */
         p = (program){.code = 0};
         if (resumes)
             program_start(&p, (const char *const[]){"train", "--resume", at->weights, "--log", at->log, "--log-steps",
@@ -96,14 +96,14 @@ static int kill_until_it_ends(const paths *at, uint32_t expected)
         kill(p.process, SIGKILL);
         program_finish(&p);
         killed += p.signal == SIGKILL;
-        /* only the first run can be killed before there is a log */
+        /* only the first run can be killed before a log exists */
         int epochs = resumes || access(at->log, F_OK) == 0 ? logged_epochs(at->log) : 0;
         if (strstr(p.err, "has done its 60 epochs") != NULL) break; /* it was killed at the very end */
         if (!CHECK(p.signal == SIGKILL || p.code == 0)) return printf("%s", p.err);
         if (p.code == 0) CHECK_EQUAL(epochs, 60);
     }
     CHECK_EQUAL((int64_t)hash_of(at->weights), (int64_t)expected);
-    if (p.code == 0) CHECK_EQUAL(test_count_files(at->folder), 2); /* else no save has come behind the last kill */
+    if (p.code == 0) CHECK_EQUAL(test_count_files(at->folder), 2); /* else no save followed the last kill */
     return killed;
 }
 
@@ -119,7 +119,7 @@ static void killed_and_resumed_is_never_killed(void)
     printf("%d trainings, killed %d times\n", trainings, killed);
 }
 
-/* Both have saved, one is killed at any moment, the other goes on. */
+/* After both have saved, one is killed at any moment; the other continues. */
 static void two_save_to_one_file(void)
 {
     static program p[2];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a command needs and what there is: limits of the process are kept to, said, and no reason for a crash. */
+/* Commands under resource limits: limits of the process are respected and reported, and cause no crash. */
 #include "testing.h"
 
 #include <jansson.h>
@@ -15,7 +15,7 @@
 
 enum { MEGA = 1 << 20 };
 
-/* Run with so much address space. */
+/* Run with that much address space. */
 static const program *limited(long most, int code, const char *const *words)
 {
     static program p;
@@ -25,7 +25,7 @@ static const program *limited(long most, int code, const char *const *words)
     return &p;
 }
 
-/* Of address space in which the program and its libraries have room: kernels for GPUs, and NCCL, take a lot of it. */
+/* The address space that the program and its libraries need: GPU kernels and NCCL take a lot of it. */
 static long taken_by_program(void)
 {
     long taken = 0;
@@ -41,7 +41,7 @@ enum { SPARE = 400 * MEGA };
 
 #define LIMITED(...) limited(least + SPARE, 1, (const char *const[]){__VA_ARGS__, NULL})
 
-/* A GPU's driver wants more address space than there is, and doctor says so and ends. */
+/* A GPU's driver needs more address space than available: doctor reports this and ends. */
 static bool has_gpu(void)
 {
     bool found = false;
@@ -73,7 +73,7 @@ static void doctor_tells(const char *model, long least)
     json_decref(json);
 }
 
-/* x (1,4) becomes an output of 1 GB, by way of one of half of that. */
+/* x (1,4) becomes an output of 1 GB, through an intermediate tensor of half that size. */
 static void an_output_that_does_not_fit(void)
 {
     float x[4] = {1, 2, 3, 4};
@@ -91,7 +91,7 @@ static void an_output_that_does_not_fit(void)
         p, "1.88 GB to run it, 0 B of parameters and 1.07 GB for output 'c25', its largest: 2.95 GB are needed and ");
     CHECK_SAYS(p, " are available (its limit of address space, ulimit -v); a smaller --batch needs less");
     if (!has_gpu()) doctor_tells(model, least);
-    CHECK_SAYS(SDLF(0, "doctor", model), "runs on: reference"); /* nothing is taken for it */
+    CHECK_SAYS(SDLF(0, "doctor", model), "runs on: reference"); /* nothing is allocated for it */
 }
 
 /* 6 MB of attributes that would become 700. */
@@ -129,7 +129,7 @@ static void what_the_environment_says(void)
                "are needed and 315 MB are available (SDLF_MEMORY)");
     CHECK_SAYS(SDLF(1, "train", "--net", "lenet5", "--data", "digits:1000000", "--epochs", "1"),
                "digits: 1000000 images: 788.0 MB of memory are needed, and ");
-    CHECK_SAYS(SDLF(1, "data", "csv:/dev/zero"), "/dev/zero: the file has more than the "); /* it has no end */
+    CHECK_SAYS(SDLF(1, "data", "csv:/dev/zero"), "/dev/zero: the file has more than the "); /* it is endless */
     CHECK_SAYS(SDLF(1, "gcn", "infer", "--graph", "rmat:2000000000,1000000000"),
                "rmat: 1000000000 edges among 2000000000 nodes: 56.0 GB of memory are needed, and ");
     CHECK(setenv("SDLF_MEMORY", "much", 1) == 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* ONNX files of any form, given to the commands that take networks. */
+/* ONNX files of any kind, given to the commands that accept networks. */
 #include "testing.h"
 
 #include <stdio.h>
@@ -18,7 +18,7 @@ static sdlf_node whole_input(sdlf_model *model, sdlf_shape shape)
                           NULL, 0);
 }
 
-/* Networks that take no pictures, and give no scores, are refused by the commands that want both, and by no crash. */
+/* Networks without image inputs or class scores are rejected, without a crash, by the commands that need both. */
 static void networks_of_any_form(void)
 {
     char nothing[600], scalar[600], four[600], index[600], one[600];
@@ -61,8 +61,8 @@ static void networks_of_any_form(void)
     CHECK_SAYS(SDLF(1, "parity", "--batch", "2", "--net", one, "--data", "digits:60"), "fewer classes");
 }
 
-/* Files of another kind, whatever they are called, are said to be no models; what a model consists of is not spoken
- * of. */
+/* Files of other types are rejected as not being models, whatever their names; the messages do not mention parts of
+ * a model. */
 static void files_that_are_no_models(void)
 {
     static const char text[] = "root:x:0:0:root:/root:/bin/bash\n", picture[] = "\x89PNG\r\n\x1a\n\0\0\0\rIHDR";

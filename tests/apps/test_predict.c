@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf predict: the same answers as the library gives, from whatever file the sample comes. */
+/* sdlf predict: the same answers as from the library, for every type of input file. */
 #include "testing.h"
 
 #include <jansson.h>
@@ -23,8 +23,8 @@ enum { HAVE_TURBOJPEG = true };
 enum { HAVE_TURBOJPEG = false };
 #endif
 
-/* Made once: weights, and the first pictures of a data set, each in a file, and as one IDX file. The first are PGM
- * files where this build reads those, and else IDX files too. */
+/* Created once: weights, and the first images of a data set, in one file each and as one IDX file. The separate files
+ * are PGM if this build reads it, otherwise IDX. */
 static char weights[512], idx[512], single[COUNT][512], negative[512];
 static float expected[COUNT][10]; /* probabilities, by the library */
 
@@ -95,7 +95,7 @@ static int likeliest(const float *probability)
     return best;
 }
 
-/* Entry `at` of what --json printed tells picture `index`. */
+/* Check that entry `at` of the output of --json is image `index`. */
 static void check_entry(const program *p, size_t at, int index)
 {
     json_t *results = json_loads(p->out, 0, NULL), *entry = json_array_get(results, at);
@@ -144,7 +144,7 @@ static void pictures_are_drawn(void)
     unsetenv("LC_ALL");
 }
 
-/* What cannot be read is said, and the rest is looked at. */
+/* Unreadable files are reported, and the others are classified. */
 static void bad_pictures(void)
 {
     const char *text = test_path("text.png");
@@ -159,7 +159,7 @@ static void bad_pictures(void)
                "expected weights, in a safetensors or an ONNX file");
 }
 
-/* One weight that is no number, in the last layer: every output is none, and no class is the likeliest. */
+/* One NaN among the weights of the last layer: every output is NaN, and no class is the most likely. */
 static void outputs_that_are_not_finite(void)
 {
     const char *path = test_path("nan.safetensors");
@@ -176,8 +176,8 @@ static void outputs_that_are_not_finite(void)
     }
 }
 
-/* What SDLF trained says in its files how pictures are normalised, the ONNX ones too; a network that does not has to be
- * told. */
+/* Files of networks trained by SDLF, including ONNX, state how images are normalised; for other networks it must be
+ * specified. */
 static void files_say_how_pictures_are_normalised(void)
 {
     char onnx[512];
@@ -218,7 +218,7 @@ static void classes_have_names(void)
                "\"label\": \"n");
 }
 
-/* The same pictures as an array, and as rows of a table, with and without a column of labels. */
+/* The same images as an array, and as rows of a table, with and without a column of labels. */
 static void rows_of_arrays_and_tables(void)
 {
     static char text[COUNT * (4 * PIXELS + 16)];
@@ -262,7 +262,7 @@ static void rows_of_arrays_and_tables(void)
                "rows.csv: expected samples of 1x28x28, which the network expects, found 3");
 }
 
-/* Rows of numbers, by a network that takes no pictures, with the names of classes that its file has. */
+/* Rows of numbers, for a network that is not for images, with the class names in its file. */
 static void classes_of_a_table_have_names(void)
 {
     char table[512], specification[600], path[512], text[4096];
@@ -279,7 +279,7 @@ static void classes_of_a_table_have_names(void)
     CHECK(strstr(p->out, "levels.csv  63   0  ") != NULL && strstr(p->out, "%  high\n") != NULL);
 }
 
-/* A table of two numbers and three float targets, with a header or without: the targets' columns are no inputs. */
+/* A table of two values and three float targets, with a header or without: the targets' columns are not inputs. */
 static void targets_of_a_table(void)
 {
     char table[512], bare[512], order[512], inputs[512], path[512], specification[600], text[8192];
@@ -326,13 +326,13 @@ static void targets_of_a_table(void)
     CHECK_SAYS(SDLF(2, "predict", "--weights", path, CALCULATOR, "--label", "sum", "x.npy"), "--label is for tables");
 }
 
-/* A network that was trained on ImageNet, elsewhere, knows what is in three pictures, but not without having them as it
- * had them then. */
+/* A network trained on ImageNet elsewhere classifies three images correctly, but only if they are preprocessed as in
+ * its training. */
 static void a_network_for_imagenet(void)
 {
     static const struct {
         const char *file;
-        int class; /* of 1001; the first three of them are told in TOP3.txt of the data */
+        int class; /* of 1001; the expected first three are in the data's TOP3.txt */
     } pictures[] = {{"images/cat.jpg", 282}, {"images/dog.jpg", 250}, {"images/hot_dog.jpg", 935}};
     const char *packed = test_data("onnx/mobilenetv2/mobilenetv2_1.0_224_fp32.onnx.gz");
     if (packed == NULL || !onnx_available() || !HAVE_TURBOJPEG) {

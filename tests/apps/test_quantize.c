@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf quantize: what it writes and says, and what it refuses. */
+/* sdlf quantize: its files, its output, and rejected arguments. */
 #include "testing.h"
 
 #include <jansson.h>
@@ -11,7 +11,7 @@
 
 #include "apps/program.h"
 
-static char weights[600]; /* of small_network, trained for a moment */
+static char weights[600]; /* of small_network, trained briefly */
 static char out[600];
 
 static bool available(void)

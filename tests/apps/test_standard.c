@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* "-" in the place of a file, over all commands: standard input, standard output, or a clear refusal. */
+/* "-" instead of a file name, for all commands: standard input, standard output, or a clear rejection. */
 #include "testing.h"
 
 #include <stdio.h>
@@ -14,7 +14,7 @@
 
 static char weights[512], picture[512], net[512];
 
-/* Weights that were trained, the same in an ONNX file, and a picture: an IDX file, which every build reads. */
+/* Trained weights, the same in an ONNX file, and an image: an IDX file, which every build reads. */
 static void prepare(void)
 {
     unsigned char idx[16 + 28 * 28] = {0, 0, 8, 3, 0, 0, 0, 1, 0, 0, 0, 28, 0, 0, 0, 28};
@@ -30,7 +30,7 @@ static void prepare(void)
 
 typedef enum meaning { INPUT, OUTPUT, REFUSED } meaning;
 
-/* The words of a command that has "-" in the place of a file. An input is empty, and what is said of it names it. */
+/* The words of a command with "-" instead of a file name. Inputs are empty, and the message names them. */
 static const struct {
     const char *command, *option; /* "": an operand */
     meaning meaning;
@@ -118,7 +118,7 @@ static const struct {
 };
 enum { CASES = sizeof cases / sizeof cases[0] };
 
-/* In a folder of its own, where no file "-" may turn up. */
+/* Run in a separate folder, where no file "-" may appear. */
 static const program *in_a_folder(const char *const *words, const char *input)
 {
     static program p;
@@ -142,7 +142,7 @@ static void every_option(void)
     }
 }
 
-/* The options of a command's help that take a file, by what the help calls their value, are all above. */
+/* All options that accept a file, by the name of the value in the command's help, are listed above. */
 static void no_option_is_left_out(void)
 {
     static const char *const values[] = {"FILE",      "[FILE]", "[NAME=]FILE", "FILE.npy", "FILE.svg",
@@ -171,7 +171,7 @@ static void no_option_is_left_out(void)
             for (int j = 0; j < CASES; j++)
                 listed = listed || (strcmp(cases[j].command, command) == 0 && strcmp(cases[j].option, name) == 0);
             found += file;
-            listed = listed || strcmp(name, "config") == 0; /* is every command's, and one is tried */
+            listed = listed || strcmp(name, "config") == 0; /* every command has it; one is tested */
             if (file && !CHECK(listed)) printf("  sdlf %s --%s %s\n", command, name, value);
         }
     }
@@ -180,7 +180,7 @@ static void no_option_is_left_out(void)
 
 /* ---- what comes through ---- */
 
-/* A picture, an array, weights and a network, each in its turn, mean what they mean in a file. */
+/* An image, an array, weights and a network from standard input are treated as from a file. */
 static void inputs(void)
 {
     char text[64];
@@ -204,7 +204,7 @@ static void inputs(void)
     CHECK_SAYS(p, "'-' is given for two inputs");
 }
 
-/* What goes to standard output is that alone, and goes on from there: an array, a file of C, a model. */
+/* Standard output has only the file, which can be used from there: an array, a C file, a model. */
 static void outputs(void)
 {
     const program *p =
@@ -228,7 +228,7 @@ static void outputs(void)
     CHECK_SAYS(p, "--output - and --json: only one of the two can go to standard output");
     if (!onnx_available()) return;
     SDLF(0, "export", "--net", same, "-o", saved);
-    p = in_a_folder((const char *const[]){"run", saved, "--input", "-", NULL}, array); /* an array, by what is in it */
+    p = in_a_folder((const char *const[]){"run", saved, "--input", "-", NULL}, array); /* an array, by its content */
     CHECK_SAYS(p, "y  float32 1x10");
     char command[2048];
     snprintf(command, sizeof command, "'%s' export '%s' -o - | '%s' predict --weights - '%s' > '%s'", program_path,

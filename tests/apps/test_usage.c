@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The sdlf program without a network: help, versions, and the ways to use it wrongly. */
+/* The sdlf program without a network: help, versions, and usage errors. */
 #include "testing.h"
 
 #include <stdio.h>
@@ -42,7 +42,7 @@ static void help_is_there(void)
     CHECK_SAYS(SDLF(2, "help", "train", "digits"), "unexpected 'digits'");
 }
 
-/* Not one line of any help text runs over the width of a terminal. */
+/* No line of any help text exceeds the width of a terminal. */
 static void help_is_narrow(void)
 {
     for (size_t i = 0; i < sizeof commands / sizeof commands[0]; i++) {
@@ -105,7 +105,7 @@ static void wrong_usage_is_said(void)
     CHECK_WRONG("--calculator needs --net", "info", "--json", "--calculator", "cpu");
 }
 
-/* Words of other programs. */
+/* Option names of other programs. */
 static void what_others_call_it_is_understood(void)
 {
     CHECK_WRONG("unknown option '--lr' (did you mean '--learning-rate'?)", "train", "--lr", "0.1");
@@ -132,7 +132,7 @@ static void what_others_call_it_is_understood(void)
     CHECK_SAYS(SDLF(1, "info", "--net", path), "unknown field 'out_features' (did you mean 'units'?)");
 }
 
-/* No alias means an option that is no more: each stands in some help text, or is a layer's. */
+/* No alias refers to a removed option: each target is in some help text, or an option of a layer. */
 static void aliases_mean_what_there_is(void)
 {
     static const char *const helps[] = {"train", "eval", "run", "export"};
@@ -170,7 +170,7 @@ static void options_that_do_not_go_together(void)
     CHECK_WRONG("there is no calculator 'abacus'", "info", "--net", "mlp", "--place", "relu=abacus");
 }
 
-/* On a narrow terminal what an option does stands below it, and no line is broken by the terminal. */
+/* On a narrow terminal the description of an option is below it, and no line is wrapped by the terminal. */
 static void help_fits_the_terminal(void)
 {
     static program p; /* too large for the stack of some */

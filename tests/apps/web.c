@@ -34,7 +34,7 @@ const char *web_ask(const void *bytes, size_t length)
     if (!CHECK(connect(connection, (struct sockaddr *)&here, sizeof here) == 0)) return answer;
     for (size_t sent = 0; sent < length;) {
         ssize_t count = send(connection, (const char *)bytes + sent, length - sent, MSG_NOSIGNAL);
-        if (count <= 0) break; /* it has heard enough */
+        if (count <= 0) break; /* the server has closed */
         sent += (size_t)count;
     }
     shutdown(connection, SHUT_WR);

@@ -17,7 +17,7 @@ typedef struct goal {
     const char *network;
     sdlf_trainer_options options;
     int seeds;
-    bool own;        /* as sdlf_network_builtin_training says */
+    bool own;        /* from sdlf_network_builtin_training */
     double accuracy; /* percent: the best epoch's, or the mean of the last over several seeds */
 } goal;
 
@@ -126,7 +126,7 @@ static void a_device_learns_as_well(void)
     sdlf_dataset_free(data[1]);
 }
 
-/* With the name of a calculator: on that one, device or not. */
+/* With the name of a calculator as argument: on that one, device or not. */
 int main(int count, char **arguments)
 {
     if (count > 1) wanted = arguments[1];

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* Notes follow the names; what is not told is what the operation itself asks for. */
+/* Notes follow the names; an algorithm without its own cost has that of the operation. */
 static void algorithms_are_described(void)
 {
     sdlf_calculator *cpu = NULL, *reference = NULL;
@@ -27,7 +27,7 @@ static void algorithms_are_described(void)
         bool request = strcmp(slot->algorithms[i], "naive") == 0 || strcmp(slot->algorithms[i], "winograd-4x4") == 0;
         CHECK(note.on_request == request);
         sdlf_cost work = sdlf_calculator_work(cpu, &conv);
-        if (strcmp(slot->algorithms[i], "im2col") == 0) { /* the patches, written and read */
+        if (strcmp(slot->algorithms[i], "im2col") == 0) { /* patches, written and read */
             CHECK_EQUAL(work.bytes, asked.bytes + 2 * 18 * 30 * 4);
             CHECK_EQUAL(work.flops, asked.flops);
         }
@@ -87,13 +87,13 @@ static void few_filters_stay_row_major(void)
         for (int axis = 0; axis < 2; axis++) o.conv2d.window.stride[axis] = conv[i].stride;
         CHECK_EQUAL(sdlf_calculator_prefers_channels_last(cpu, &o), conv[i].last);
         CHECK_TEXT(sdlf_calculator_algorithm(cpu, &o), conv[i].row_major);
-        if (c > 1) CHECK_EQUAL(sdlf_calculator_prepared(cpu, &o), 0); /* weights prepacked would turn it */
+        if (c > 1) CHECK_EQUAL(sdlf_calculator_prepared(cpu, &o), 0); /* prepacking would change the layout */
     }
     sdlf_calculator_close(cpu);
 }
 
-/* Of every calculator: each algorithm of a convolution has a note, and "auto" takes one that takes the operation and
- * does not wait to be asked for. */
+/* For every calculator: each algorithm of a convolution has a note, and "auto" chooses one that supports the operation
+ * and does not run only on request. */
 static void check_automatic(sdlf_calculator *calculator, sdlf_operation operation)
 {
     const sdlf_kernel_slot *slot = sdlf_calculator_slot(calculator, &operation);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The checks of an operation that is run outside a plan, and its workspace, observed through a class of the test. */
+/* The checks of an operation run outside a plan, and its workspace, observed through a calculator class of the test. */
 #include "testing.h"
 
 #include <sdlf/calculator.h>
@@ -8,7 +8,7 @@
 
 typedef struct fake_calculator {
     sdlf_calculator base;
-    sdlf_operation seen; /* what the kernel was given */
+    sdlf_operation seen; /* the kernel's argument */
     int runs, synchronized, live_blocks;
     bool freed_before_synchronize;
     sdlf_status result;
@@ -104,7 +104,7 @@ static void workspace_is_taken_and_given_back(void)
     CHECK_EQUAL(fake.live_blocks, 0);
     fake.result = SDLF_OK;
 
-    unsigned char own[128]; /* one that is large enough is used as it is */
+    unsigned char own[128]; /* one that is large enough is used directly */
     add.workspace = sdlf_tensor_view(SDLF_UINT8, sdlf_shape(sizeof own), own);
     CHECK_OK(sdlf_calculator_run(&fake.base, &add));
     CHECK(fake.seen.workspace.data == own);
@@ -133,7 +133,7 @@ static void what_is_not_supported_is_refused(void)
     CHECK_FAILS(sdlf_calculator_run(&fake.base, &operation), SDLF_ERROR_UNSUPPORTED, "activation_forward");
     operation.in[0].dtype = operation.out[0].dtype = SDLF_FLOAT32;
     CHECK_OK(sdlf_calculator_run(&fake.base, &operation));
-    operation.algorithm = 1; /* a slot without a list has "auto" alone */
+    operation.algorithm = 1; /* a slot without a list has only "auto" */
     CHECK(!sdlf_calculator_supports(&fake.base, &operation));
     operation.algorithm = 0;
     operation.kind = SDLF_DROPOUT_FORWARD;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Algorithm choices: plans benchmark what is not chosen, use what is, and files store the choices. */
+/* Algorithm choices: plans use existing choices and race the algorithms of other operations; files store choices. */
 #include <sdlf/sdlf.h>
 
 #include <stdio.h>
@@ -20,7 +20,7 @@ static sdlf_model *convolution(void)
     return net;
 }
 
-/* A plan of it on cpu, where "direct" and "im2col" race; others run on request, or want activations channels last. */
+/* Create a plan on cpu, where "direct" and "im2col" are raced; others run on request, or need channels last. */
 static sdlf_status make_plan(sdlf_plan **plan, sdlf_model *net, sdlf_calculator *cpu, sdlf_choices *choices)
 {
     return sdlf_plan_create(plan, net,
@@ -67,7 +67,7 @@ static void a_race_is_run_once(void)
     const choice *entry = &b.choices->entries[0];
     CHECK_TEXT(entry->algorithm, algorithm_of(b.plan));
     CHECK(strstr(entry->times, "direct ") != NULL && strstr(entry->times, "im2col ") != NULL);
-    CHECK(strstr(entry->times, "naive") == NULL && strstr(entry->times, "winograd-4x4") == NULL); /* on request alone */
+    CHECK(strstr(entry->times, "naive") == NULL && strstr(entry->times, "winograd-4x4") == NULL); /* only on request */
     CHECK(strncmp(entry->device, "cpu: ", 5) == 0);
     CHECK(strstr(entry->operation, "conv2d_forward float32 x 2,2,9,9 w 3,2,3,3") == entry->operation);
     b.choices->changed = false;
@@ -79,7 +79,7 @@ static void a_race_is_run_once(void)
     tear_down(&b);
 }
 
-/* Whatever the race would say, each name that the calculator has is obeyed; another is raced and replaced. */
+/* An algorithm that the calculator has is used, whatever a race would choose; an unknown one is raced and replaced. */
 static void names_are_obeyed(void)
 {
     static const char *const names[] = {"direct", "im2col", "abacus"};
@@ -118,7 +118,7 @@ static void a_forced_algorithm_wins(void)
     tear_down(&b);
 }
 
-/* So of dense products; "auto" asks for none, and they are raced. */
+/* The same for dense products; "auto" requests none, and they are raced. */
 static void products_are_forced_alike(void)
 {
     bench b = set_up();
@@ -203,7 +203,7 @@ static void broken_files_say_where(void)
     sdlf_choices_free(choices);
 }
 
-/* Files that are long in every way: too many choices, which take their time to be sorted, and lines that each choice
+/* Files that are too long: too many choices, which would take long to sort, and long lines, which each choice
  * would copy. */
 static void long_files_are_refused(void)
 {
@@ -248,7 +248,7 @@ static void memory_may_run_out(void)
     tear_down(&b);
 }
 
-/* Several processes that have raced different operations write to one file, which then has them all. */
+/* Several processes that have raced different operations write to one file, which then has all of them. */
 static void processes_add_to_one_file(void)
 {
     enum { PROCESSES = 8 };

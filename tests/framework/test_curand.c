@@ -38,7 +38,7 @@ static void a_counter_is_a_subsequence_and_an_offset(void)
     }
 }
 
-/* So it does not draw a tensor's numbers: those are one stream. */
+/* Therefore it cannot reproduce a tensor's numbers, which are a single stream. */
 static void the_library_deals_subsequences_out(void)
 {
     enum { SUBSEQUENCES = 65536, COUNT = 4 * SUBSEQUENCES * 2 };
@@ -60,8 +60,8 @@ static void the_library_deals_subsequences_out(void)
     free(words);
 }
 
-/* Of the same word other numbers are made: x 2^-32 + 2^-33 in float32, which can be 1, where ours are the upper 24 bits
- * and cannot. */
+/* The same word is converted differently: to x 2^-32 + 2^-33 in float32, which can be 1; ours are the upper 24 bits and
+ * cannot be 1. */
 static void its_uniform_numbers_are_others(void)
 {
     int same = 0, close = 0;

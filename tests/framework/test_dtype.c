@@ -72,7 +72,7 @@ static void float16_known_values(void)
     CHECK_EQUAL(narrowed(SDLF_BFLOAT16, 0x1p-133), 0x0001);
 }
 
-/* Every pattern survives the way through float64 and back; NaN stays NaN. */
+/* Every bit pattern survives conversion to float64 and back; NaN stays NaN. */
 static void sixteen_bit_types_round_trip(void)
 {
     static const sdlf_dtype types[] = {SDLF_FLOAT16, SDLF_BFLOAT16};
@@ -89,7 +89,7 @@ static void sixteen_bit_types_round_trip(void)
     }
 }
 
-/* No neighbour is nearer, and of two equally near ones the even is taken. */
+/* No neighbour is nearer, and of two equally near ones the even one is chosen. */
 static void sixteen_bit_types_round_to_nearest_even(void)
 {
     static const sdlf_dtype types[] = {SDLF_FLOAT16, SDLF_BFLOAT16};
@@ -175,7 +175,7 @@ static void integers_are_rounded_once(void)
     CHECK(copied == exact);
 }
 
-/* More than a block of the conversion, and none at all. */
+/* More elements than a block of the conversion, and none. */
 static void converts_any_count(void)
 {
     enum { COUNT = 1000 };
@@ -196,7 +196,7 @@ static void converts_any_count(void)
     CHECK_CLOSE((double)values[3], 21, 0);
 }
 
-/* Between float32 and 16 bits there is a shorter way than through float64: to the same bits. */
+/* Conversion between float32 and 16 bits bypasses float64, and must give the same bits. */
 static void short_ways(void)
 {
     static const sdlf_dtype halves[] = {SDLF_FLOAT16, SDLF_BFLOAT16};

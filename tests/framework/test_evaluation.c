@@ -26,7 +26,7 @@ static sdlf_model *linear_model(head_builder *head)
     return model;
 }
 
-/* The same, worked out here in double. */
+/* The same, computed here in double. */
 static sdlf_evaluation expect(sdlf_model *model, const sdlf_dataset *data, float mean, float scale, int64_t *confusion)
 {
     const float *weight = sdlf_model_find_parameter(model, "f.weight")->value.data;
@@ -94,8 +94,8 @@ static sdlf_calculator *open_reference(void)
     return calculator;
 }
 
-/* A network whose input has a shape of its own, as in ONNX files of one batch size, gets that many samples at a time,
- * whatever is asked for; in training no batch of another size. */
+/* A network whose input shape includes the batch, as in ONNX files of one batch size, gets that many samples at a time,
+ * whatever is requested; training rejects other batch sizes. */
 static void a_batch_that_is_fixed(void)
 {
     for (int batch = 5; batch <= 2 * COUNT; batch += 36) {
@@ -163,7 +163,7 @@ static void a_loss_layer_is_left_aside(void)
     CHECK_CLOSE(found.loss, expect(model, &data, data.mean, data.scale, confusion).loss, 1e-5);
     sdlf_evaluation_release(&found);
 
-    sdlf_trainer *trainer = NULL; /* and training uses them */
+    sdlf_trainer *trainer = NULL; /* but training uses them */
     CHECK_OK(sdlf_trainer_create(&trainer, model, &data, NULL,
                                  &(sdlf_trainer_options){.batch = 8, .epochs = 20, .forward = "reference"}));
     double before = expect(model, &data, data.mean, data.scale, confusion).loss;
@@ -260,7 +260,7 @@ static sdlf_status attempt(void *argument)
     return status;
 }
 
-/* Values that have been left in their file are taken from there, once. */
+/* Values that were left in their file are read from it, once. */
 static void weights_are_taken_from_their_file(void)
 {
     const char *path = test_path("linear.safetensors");
@@ -291,13 +291,13 @@ static void memory_may_run_out(void)
     synthetic_release(&data);
 }
 
-/* How often it may still say yes. */
+/* How often the callback may still return true. */
 static bool go_on(void *user)
 {
     return --*(int *)user >= 0;
 }
 
-/* The figures of the samples seen so far are those of a data set that ends there. */
+/* The metrics of the samples seen so far equal those of a data set that ends there. */
 static void it_may_end_early(void)
 {
     sdlf_calculator *reference = open_reference();
@@ -306,7 +306,7 @@ static void it_may_end_early(void)
     sdlf_evaluation cut, expected;
     int left = 2;
     first.samples.shape.dim[0] = first.labels.shape.dim[0] = 24;
-    CHECK_OK(sdlf_evaluate_while(&cut, model, &data, reference, 8, go_on, &left)); /* after two yes, a no */
+    CHECK_OK(sdlf_evaluate_while(&cut, model, &data, reference, 8, go_on, &left)); /* true twice, then false */
     CHECK_OK(sdlf_evaluate(&expected, model, &first, reference, 8));
     CHECK_EQUAL(cut.samples, 24);
     CHECK_EQUAL(cut.correct, expected.correct);

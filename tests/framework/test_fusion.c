@@ -18,8 +18,8 @@ static bool is_same_operand(const sdlf_tensor *a, const sdlf_tensor *b)
            memcmp(a->stride, b->stride, sizeof a->stride) == 0;
 }
 
-/* Its members are good operations, of a variant that plans look for; what passes between them has memory apart; and
- * joined they are the operation again. `number` each operand as a plan does. */
+/* Check that the members are valid operations, of a variant that plans look for; that values between them have separate
+ * memory; and that fusing them gives the operation again. `number` numbers the operands as a plan does. */
 static void check_parts(sdlf_operation fused)
 {
     const sdlf_fusion *fusion = fused.fused.fusion;
@@ -52,7 +52,7 @@ static void check_parts(sdlf_operation fused)
     CHECK(joined.kind == SDLF_FUSED && joined.fused.fusion == fusion);
 }
 
-/* Also with every operand channels last that may be, if that is a valid operation. */
+/* Also with every possible operand channels last, if that is a valid operation. */
 static void check_forms(const sdlf_operation *fused)
 {
     const sdlf_operation last = sdlf_operation_channels_last(fused);
@@ -60,7 +60,7 @@ static void check_forms(const sdlf_operation *fused)
     if (sdlf_operation_check(&last) == SDLF_OK) check_parts(last);
 }
 
-/* Of each example with each optional operand and without, where that is an operation. */
+/* For each example, with and without each optional operand, if the result is a valid operation. */
 static void parts_are_the_whole(void)
 {
     int examples = 0, fusions = 0;
@@ -81,7 +81,7 @@ static void parts_are_the_whole(void)
     CHECK_EQUAL(examples, fusions);
 }
 
-/* Members that depend on both options and operands: the slope of an activation, updates without momentum or bias. */
+/* Members that depend on both options and operands: an activation's derivative, updates without momentum or bias. */
 static void updates_have_parts_of_their_own(void)
 {
     const sdlf_tensor none = {.dtype = SDLF_NONE};
@@ -122,7 +122,7 @@ static sdlf_operation of_mine(void)
     return o;
 }
 
-/* reference computes it, as it does any; cpu does not know it. */
+/* reference computes it, like any fusion; cpu does not know it. */
 static void only_declared_ones_are_taken(void)
 {
     const sdlf_operation unknown = of_mine(), known = example_at(SDLF_FUSED), none = {.kind = SDLF_FUSED};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The test harness itself: allocations are counted and fail on demand, files have a folder. */
+/* The test harness itself: allocations are counted and fail on demand, and files are in a folder. */
 #include "testing.h"
 
 #include <signal.h>

@@ -10,7 +10,7 @@
 
 typedef struct counts {
     int allocated, released;
-    bool empty; /* it has no more */
+    bool empty; /* it is exhausted */
 } counts;
 
 static void *allocate(size_t bytes, size_t alignment, void *user)

@@ -55,7 +55,7 @@ static void check_uniform(int initializer, double bound)
     free(value);
 }
 
-/* Filters pass the channels on that they have; the rest is drawn, and no other than without. */
+/* Identity filters pass their channels on; the remaining ones are drawn, with the same values as without. */
 static void filters_pass_channels_on(void)
 {
     enum { FILTERS = 5, CHANNELS = 3, AREA = 9, EACH = CHANNELS * AREA };
@@ -112,7 +112,7 @@ static void elements_follow_the_stream(void)
     free(normal);
 }
 
-/* Whatever draws: the same bits. */
+/* Every calculator draws the same bits. */
 static void calculators_draw_the_same(void)
 {
     for (int i = 0; test_calculator_class_at(i) != NULL; i++) {

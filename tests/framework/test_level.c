@@ -35,7 +35,7 @@ static int entries(const char *folder)
     return count;
 }
 
-/* Bytes of memory that are in use, as the kernel counts them. */
+/* Resident memory in bytes, as reported by the kernel. */
 static int64_t resident(void)
 {
     long pages = 0;
@@ -56,7 +56,7 @@ static held look(void)
                   resident()};
 }
 
-/* Allocations are counted; what counts what the libraries beneath hold is resident memory, of which an allocator does not give everything back. */
+/* Allocations are counted exactly. Resident memory includes that of other libraries, and some that allocators keep. */
 static void check_level(const char *what, int rounds, held before)
 {
     enum { SPARE = 8 << 20 };
@@ -68,7 +68,7 @@ static void check_level(const char *what, int rounds, held before)
     CHECK_EQUAL(now.threads, before.threads);
     CHECK_EQUAL(now.allocations, before.allocations);
     CHECK_EQUAL(now.bytes, before.bytes);
-    if (!TEST_SANITIZED) CHECK(now.resident - before.resident < SPARE); /* sanitizers keep what was freed */
+    if (!TEST_SANITIZED) CHECK(now.resident - before.resident < SPARE); /* sanitizers keep freed memory */
 }
 
 /* ---- what is done again and again ---- */
@@ -102,7 +102,7 @@ static sdlf_plan *training_plan(sdlf_model *net, sdlf_calculator *calculator)
     return plan;
 }
 
-/* Everything is made, used and freed: network, calculator, plan; in training, then in inference. */
+/* Create, use and free everything: network, calculator, plan; in training, then in inference. */
 static void plan_cycle(const work *w)
 {
     float answer[BATCH * 3];
@@ -128,7 +128,7 @@ static void cycles_of(const char *name, const char *calculator, int rounds, void
     work w = {.calculator = calculator};
     char what[80];
     snprintf(what, sizeof what, "%s, %s", name, calculator);
-    for (int i = 0; i < 3 + rounds / 20; i++) once(&w); /* what is made once, and the allocator's room */
+    for (int i = 0; i < 3 + rounds / 20; i++) once(&w); /* one-time allocations, and the allocator's reserve */
     held before = look();
     for (int i = 0; i < rounds; i++) once(&w);
     check_level(what, rounds, before);
@@ -162,7 +162,7 @@ static void steps_of_one_plan(void)
     }
 }
 
-/* A training with threads for samples and for computing, a checkpoint, and the file of its plan's choices. */
+/* Training with threads for samples and for computing, a checkpoint, and a plan file. */
 static void training_cycle(const work *w)
 {
     char weights[600], file[600];

@@ -6,7 +6,7 @@
 
 #include "framework/loader_epochs.h"
 
-/* One epoch from its first batch: counts, shapes, and the samples in this order. */
+/* Check one epoch from its first batch: counts, shapes, and the samples in this order. */
 static void check_epoch(sdlf_loader *loader, int64_t epoch, int64_t size, const int32_t *order)
 {
     sdlf_batch batch;
@@ -86,7 +86,7 @@ static void goes_on_from_epoch_to_epoch(void)
     sdlf_loader *loader = make_loader(&dataset, options);
     if (loader == NULL) return;
     for (int epoch = 0; epoch < EPOCHS; epoch++) {
-        if (epoch > 0) CHECK_OK(sdlf_loader_seek(loader, epoch, 0)); /* a new loader stands at the first batch */
+        if (epoch > 0) CHECK_OK(sdlf_loader_seek(loader, epoch, 0)); /* a new loader is at the first batch */
         for (int b = 0; b < BATCHES; b++) {
             sdlf_batch batch;
             CHECK_OK(sdlf_loader_next(loader, &batch));
@@ -171,7 +171,7 @@ static void refuses_bad_arguments(void)
     CHECK_FAILS(sdlf_loader_seek(loader, INT64_C(1) << 32, 0), SDLF_ERROR_ARGUMENT, "found epoch 4294967296, batch 0");
     CHECK_FAILS(sdlf_loader_seek(loader, 0, -1), SDLF_ERROR_ARGUMENT, "a batch of 0 to 11, found epoch 0, batch -1");
     CHECK_FAILS(sdlf_loader_seek(loader, 0, 12), SDLF_ERROR_ARGUMENT, "found epoch 0, batch 12");
-    CHECK_OK(sdlf_loader_next(loader, &batch)); /* refused seeks have moved nothing */
+    CHECK_OK(sdlf_loader_next(loader, &batch)); /* rejected seeks change nothing */
     CHECK(batch.count == BATCH && holds(&batch, 0, 0));
     sdlf_loader_free(loader);
 }
@@ -199,7 +199,7 @@ static void says_so_in_a_child_of_fork(void)
     CHECK(child > 0 && waitpid(child, &status, 0) == child);
     CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
     sdlf_batch batch;
-    CHECK_OK(sdlf_loader_next(loader, &batch)); /* the parent goes on */
+    CHECK_OK(sdlf_loader_next(loader, &batch)); /* the parent continues */
     CHECK(batch.count == BATCH && holds(&batch, 0, 0));
     sdlf_loader_free(loader);
 }

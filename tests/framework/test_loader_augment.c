@@ -28,11 +28,11 @@ static void augments_repeatably(void)
     }
     int same_in_next_epoch = 0, same_with_other_seed = 0, other_when_shuffled = 0;
     for (int i = 0; i < SAMPLES; i++) same_in_next_epoch += memcmp(first[0][i], first[1][i], bytes) == 0;
-    options.shuffle = true; /* elsewhere in the epoch, and warped in the same way */
+    options.shuffle = true; /* elsewhere in the epoch, but warped the same way */
     make_epochs(&dataset, options);
     for (int i = 0; i < SAMPLES; i++)
         other_when_shuffled += memcmp(first[2][i], find_picture(&options, 2, i), bytes) != 0;
-    options.augment.seed = 4; /* the loader's own seed, said twice */
+    options.augment.seed = 4; /* the loader's own seed, given explicitly */
     make_epochs(&dataset, options);
     for (int i = 0; i < SAMPLES; i++)
         other_when_shuffled += memcmp(first[1][i], find_picture(&options, 1, i), bytes) != 0;

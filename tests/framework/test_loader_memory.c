@@ -12,7 +12,7 @@ static int64_t host_bytes(sdlf_calculator *calculator)
     return bytes;
 }
 
-/* Each rank's batches have space for its own samples, and for those that they are mixed with. */
+/* Each rank's batches have space for its own samples, and for those with which they are mixed. */
 static void ranks_take_their_share(void)
 {
     sdlf_dataset data = make_dataset();
@@ -98,7 +98,7 @@ static void memory_is_told(void)
         if (i == 2) data.labels.data = NULL, data.read_labels = read_labels;
         if (i == 3) options.shuffle = true;
         if (i == 4) options.automatic.trivial = true;
-        int64_t reading = i >= 1 ? BATCH * (PIXELS + 4) : 0; /* samples, and their places */
+        int64_t reading = i >= 1 ? BATCH * (PIXELS + 4) : 0; /* samples, and their indices */
         if (i >= 2) reading += BATCH * 4;
         if (i >= 3) reading += SAMPLES * 8;
         if (i >= 4) reading += BATCH * PIXELS;

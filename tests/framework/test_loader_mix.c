@@ -94,7 +94,7 @@ static void shares_are_of_the_beta_distribution(void)
     }
 }
 
-/* Float targets are mixed as the samples are. */
+/* Float targets are mixed like the samples. */
 static void targets_are_mixed(void)
 {
     float samples[COUNT][2], targets[COUNT][2];
@@ -169,7 +169,7 @@ static void operations(void)
         CHECK_EQUAL(operate(is, operation, 0, true), 0);
         if (operation > 0) CHECK(operate(is, operation, 0.9f, false) > SIZE / 4);
     }
-    operate(is, MOVE_X, 2.0f / 32, false); /* two pixels to the right, black behind */
+    operate(is, MOVE_X, 2.0f / 32, false); /* two pixels to the right, filled black */
     for (int i = 0; i < SIZE; i++) CHECK_EQUAL(is[i], i % SIDE < 2 ? 0 : was[i - 2]);
     operate(is, MOVE_Y, 1.0f / 32, true); /* one up */
     for (int i = 0; i < SIZE; i++) CHECK_EQUAL(is[i], i % (SIDE * SIDE) >= SIDE * (SIDE - 1) ? 0 : was[i + SIDE]);
@@ -194,7 +194,7 @@ static void operations(void)
         }
         CHECK(least == 0 && most == 255);
     }
-    /* equalize: four values of as many pixels each become 0, 85, 170 and 255, whatever they were */
+    /* equalize: four values of equally many pixels become 0, 85, 170 and 255, whatever they were */
     uint8_t scratch[1024], even[1024];
     static const uint8_t four[] = {10, 11, 100, 101};
     for (int i = 0; i < 1024; i++) even[i] = four[i % 4];
@@ -209,8 +209,8 @@ static sdlf_status read_one(void *context, int64_t index, void *to)
     return SDLF_OK;
 }
 
-/* From memory and read one by one, ahead of time or not, on one thread or several: the same; another epoch draws
- * others. */
+/* The same batches from memory and read one by one, prefetched or not, on one thread or several; another epoch draws
+ * different ones. */
 static void check_batches(sdlf_auto_augment automatic, int least, int most)
 {
     sdlf_dataset data = synthetic_dataset(COUNT, 1), other = data;

@@ -2,11 +2,11 @@
 /* Data sets whose samples are read one by one: the same batches as from memory, with any reader. */
 #include "framework/loader_epochs.h"
 
-/* The reader's context: the samples, and the index from which on it fails. */
+/* The reader's context: the samples, and the index from which it fails. */
 typedef struct source {
     const sdlf_dataset *data;
     int64_t fails_at;
-    _Atomic int64_t wanted; /* pixels of the parts that were asked for */
+    _Atomic int64_t wanted; /* pixels of the requested parts */
 } source;
 
 static sdlf_status read_one(void *context, int64_t index, void *to)
@@ -18,7 +18,7 @@ static sdlf_status read_one(void *context, int64_t index, void *to)
     return SDLF_OK;
 }
 
-/* Only the part; all else is spoilt. */
+/* Read only the part; everything else is poisoned. */
 static sdlf_status read_part(void *context, int64_t index, const sdlf_sample_part *part, void *to)
 {
     source *s = context;
@@ -69,7 +69,7 @@ static void batches_are_those_from_memory(void)
     }
 }
 
-/* Whatever moves the pixels, a part of the sample is enough, and less than all of it where it is cropped. */
+/* For every geometric augmentation the requested part of the sample suffices, and with cropping it is less than all. */
 static void parts_are_enough(void)
 {
     static const sdlf_augmentation augment[] = {{.resized_crop = 0.1f, .flip = true},
@@ -122,7 +122,7 @@ static void a_failure_is_told(void)
                 "samples.data is NULL, and there is no read");
 }
 
-/* The labels of pixels, of which the last one is no class where that is asked for. */
+/* Read the labels of pixels; on request the last one is not a class. */
 static sdlf_status read_pixels(void *context, int64_t index, void *to)
 {
     const source *s = context;
@@ -133,7 +133,7 @@ static sdlf_status read_pixels(void *context, int64_t index, void *to)
     return SDLF_OK;
 }
 
-/* Labels that are not in memory, beside samples that are or are not: as from memory, moved with the pixels. */
+/* Labels that are read, with samples in memory or not: the same as labels in memory, moved with the pixels. */
 static void labels_are_read(void)
 {
     sdlf_dataset memory = make_dataset();
@@ -194,7 +194,7 @@ static void labels_are_read(void)
     free(all);
 }
 
-/* Two targets, of which one is no number where that is asked for. */
+/* Read two targets; on request one is NaN. */
 static sdlf_status read_targets(void *context, int64_t index, void *to)
 {
     const source *s = context;

@@ -37,7 +37,7 @@ static sdlf_dataset make_dataset(void)
     };
 }
 
-/* A number that any changed bit and any changed place changes. */
+/* A hash that changes with any bit and any position. */
 static uint64_t hash_batch(uint64_t hash, const sdlf_batch *batch)
 {
     const uint32_t *word = batch->samples.data;
@@ -47,7 +47,7 @@ static uint64_t hash_batch(uint64_t hash, const sdlf_batch *batch)
     return hash;
 }
 
-/* Go through an epoch; its hash, or 0 without one. */
+/* Read an epoch. Returns its hash, or 0 if none is requested. */
 static uint64_t run_epoch(const sdlf_dataset *dataset, const sdlf_loader_options *options, bool hashed)
 {
     sdlf_loader *loader = NULL;
@@ -85,7 +85,7 @@ static double seconds(clockid_t clock)
 }
 
 typedef struct timing {
-    double wall, cpu; /* cpu: of all threads together */
+    double wall, cpu; /* cpu: the sum over all threads */
 } timing;
 
 static timing start_timing(void)
@@ -101,7 +101,7 @@ static void end_timing(timing *least, timing start)
     if (end.cpu - start.cpu < least->cpu) least->cpu = end.cpu - start.cpu;
 }
 
-/* What an epoch must do to memory: read every sample, write every batch (into the same memory again and again). */
+/* The minimal memory traffic of an epoch: read every sample, write every batch (always to the same memory). */
 static timing time_floor(int64_t batch, const int32_t *order)
 {
     unsigned char row[PIXELS];

@@ -11,7 +11,7 @@
 
 enum { BATCH = 3, IMAGE = 2 * 8 * 8, PARAMETERS = 17 };
 
-/* Every layer that has parameters, but graph_conv. */
+/* Every layer that has parameters, except graph_conv. */
 static sdlf_model *make_network(void)
 {
     sdlf_model *net = sdlf_model_create("all");
@@ -20,7 +20,7 @@ static sdlf_model *make_network(void)
     x = sdlf_max_pool2d(net, sdlf_relu(net, x), &(sdlf_pool2d_options){.window = {2, 2}});
     x = sdlf_batch_norm2d(net, x, NULL);
     x = sdlf_group_norm(net, x, &(sdlf_group_norm_options){.groups = 2});
-    x = sdlf_layer_norm(net, sdlf_tanh(net, x), NULL); /* which would take a shift away again */
+    x = sdlf_layer_norm(net, sdlf_tanh(net, x), NULL); /* which would cancel a shift */
     x = sdlf_conv_transpose2d(net, x, &(sdlf_conv_transpose2d_options){.filters = 2, .kernel = {2, 2}});
     sdlf_node slope =
         sdlf_value(net, &(sdlf_value_options){.name = "slope", .shape = sdlf_shape(2, 1, 1), .trainable = true});
@@ -30,7 +30,7 @@ static sdlf_model *make_network(void)
     sdlf_output(net, "class", sdlf_softmax(net, x));
     CHECK_OK(sdlf_model_build(net, 3));
     CHECK_EQUAL(sdlf_model_parameter_count(net), PARAMETERS);
-    for (int i = 0; i < sdlf_model_parameter_count(net); i++) { /* nothing is 0 or 1, so that everything matters */
+    for (int i = 0; i < sdlf_model_parameter_count(net); i++) { /* no values of 0 or 1, so that all have an effect */
         const sdlf_parameter *parameter = sdlf_model_parameter(net, i);
         for (int64_t e = 0; parameter->spec.trainable && e < sdlf_tensor_count(&parameter->value); e++)
             ((float *)parameter->value.data)[e] +=
@@ -80,7 +80,7 @@ static void each_by_itself(const char *calculator_name)
         sdlf_model *net = make_network();
         const char *name = sdlf_model_parameter(net, frozen)->name;
         if (sdlf_model_parameter(net, frozen)->spec.trainable) {
-            CHECK(!same(whole, start, frozen, 1e-6)); /* or nothing is tested */
+            CHECK(!same(whole, start, frozen, 1e-6)); /* else nothing is tested */
             CHECK_OK(sdlf_model_freeze(net, name, true));
             step(net, calculator, 0);
             for (int i = 0; i < PARAMETERS; i++)
@@ -99,7 +99,7 @@ static void each_by_itself_everywhere(void)
     for (int i = 0; test_calculator_class_at(i) != NULL; i++) each_by_itself(test_calculator_class_at(i)->name);
 }
 
-/* All but the last layer, as a head is trained; with clipping, whose norm is of what is trained. */
+/* Freeze all but the last layer, to train a head; with clipping, whose norm covers only trained parameters. */
 static void all_but_a_head(void)
 {
     sdlf_calculator *calculator = test_open("cpu");
@@ -130,7 +130,7 @@ static void files_keep_it(void)
     static const char *const names[] = {"conv2d.weight", "batch_norm2d.bias", "slope.value"};
     sdlf_model *net = make_network(), *again = NULL;
     for (int i = 0; i < 3; i++) CHECK_OK(sdlf_model_freeze(net, names[i], true));
-    CHECK_OK(sdlf_model_freeze(net, "conv2d.weight", true)); /* twice is once */
+    CHECK_OK(sdlf_model_freeze(net, "conv2d.weight", true)); /* freezing twice has no further effect */
     CHECK_OK(sdlf_model_save(net, test_path("frozen.safetensors")));
     CHECK_OK(sdlf_model_open(&again, test_path("frozen.safetensors")));
     for (int i = 0; i < 3; i++) CHECK(!is_trained(again, names[i]));

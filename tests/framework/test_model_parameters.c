@@ -83,7 +83,7 @@ static void weights_of_a_file_stay(void)
     CHECK_EQUAL(sdlf_model_parameter_count(model), old + 2);
     check_old(model);
     check_drawn(model, SEED);
-    CHECK_OK(sdlf_model_build(model, SEED + 1)); /* of a model that is built: all anew */
+    CHECK_OK(sdlf_model_build(model, SEED + 1)); /* of a built model: all new */
     check_drawn(model, SEED + 1);
     sdlf_model *drawn = make_network("small", 3);
     CHECK_OK(sdlf_model_build(drawn, SEED + 1));
@@ -94,7 +94,7 @@ static void weights_of_a_file_stay(void)
     sdlf_model_free(model);
 }
 
-/* One input through the model. */
+/* Run the model on one input. */
 static void predict(sdlf_model *model, sdlf_calculator *calculator, float out[5])
 {
     sdlf_plan *plan = NULL;
@@ -108,7 +108,7 @@ static void predict(sdlf_model *model, sdlf_calculator *calculator, float out[5]
     sdlf_plan_free(plan);
 }
 
-/* The first plan builds the model, trains both what is old and what is new, and the result goes through a file. */
+/* The first plan builds the model and trains both old and new parameters; the result is saved and loaded. */
 static void the_first_plan_builds(const char *name)
 {
     sdlf_calculator *calculator = test_open(name);
@@ -146,7 +146,7 @@ static void the_first_plan_builds_everywhere(void)
     for (int i = 0; test_calculator_class_at(i) != NULL; i++) the_first_plan_builds(test_calculator_class_at(i)->name);
 }
 
-/* Whatever fails leaves the parameters that were there. */
+/* Any failure leaves the existing parameters unchanged. */
 static void failures_lose_nothing(void)
 {
     sdlf_calculator *calculator = test_open("reference");

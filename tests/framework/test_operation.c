@@ -22,7 +22,7 @@ static void every_kind_has_a_class(void)
     CHECK(sdlf_operation_class_of((sdlf_operation_kind)-1) == NULL);
 }
 
-/* Operands of another form of the operation than its example has: tests/onnx/test_packed.c has that of gemm,
+/* Operands that only another form of the operation than its example has: tests/onnx/test_packed.c covers that of gemm,
  * tests/kernels/test_reference_windows.c that with a mask. */
 static bool is_of_another_form(int kind, int i)
 {
@@ -48,7 +48,7 @@ static void good_operations_pass(void)
     }
 }
 
-/* The n-th operand taken away: refused unless it is optional, or another rule needs it. */
+/* Remove the n-th operand: rejected unless it is optional, or another rule requires it. */
 static void missing_operands_are_refused(void)
 {
     for (int kind = 0; kind < EXAMPLES; kind++) {
@@ -90,7 +90,7 @@ static void wrong_operands_are_refused(void)
                 CHECK_FAILS(sdlf_operation_check(&bad), SDLF_ERROR_ARGUMENT, type->name);
                 continue;
             }
-            if (!takes_bytes((sdlf_operation_kind)kind, i)) { /* a dtype that fits nowhere */
+            if (!takes_bytes((sdlf_operation_kind)kind, i)) { /* a dtype that is never valid */
                 sdlf_operand_at(&bad, i)->dtype =
                     sdlf_operand_at(&bad, i)->dtype == SDLF_UINT8 ? SDLF_FLOAT16 : SDLF_UINT8;
                 CHECK_FAILS(sdlf_operation_check(&bad),
@@ -124,7 +124,7 @@ static void wrong_operands_are_refused(void)
 
 /* ---- costs and windows ---- */
 
-/* The parts' arithmetic; of memory, what is moved once. The examples are of 2 rows and a layer of 5 inputs and 3
+/* FLOPs are the sum of the members'; every tensor is moved once. The examples have 2 rows and a layer of 5 inputs and 3
  * units. */
 static void fused_operations_cost_what_they_do(void)
 {
@@ -140,11 +140,11 @@ static void fused_operations_cost_what_they_do(void)
     int64_t weights = sdlf_tensor_count(&both.out[0]);
     CHECK_EQUAL(sdlf_operation_cost(&both).flops, sdlf_operation_cost(&back).flops + 4 * (weights + K));
     sdlf_operation next =
-        example(SDLF_NEXT_BATCH); /* a batch of 3 from 9 samples: order and labels are read where it lies */
+        example(SDLF_NEXT_BATCH); /* a batch of 3 from 9 samples: only its part of order and labels is read */
     CHECK_EQUAL(sdlf_operation_cost(&next).bytes, 4 * 3 + 4 + 8 + 4 * 3 + 2 * 8 + 4 * 3 + 4 + 8 + 4 * 3);
 }
 
-/* What a plan file finds an operation by: its text must not change. */
+/* The key of an operation in a plan file: its text must not change. */
 static void options_are_told_apart(void)
 {
     sdlf_operation conv = example(SDLF_CONV2D_FORWARD), gemm = example(SDLF_GEMM);
@@ -168,8 +168,8 @@ static void epilogues_are_found(void)
     CHECK(sdlf_operation_epilogue(&back) == NULL && sdlf_operation_epilogue(&none) == NULL);
 }
 
-/* All marked operands in 16 bits pass, and count half their bytes; one of them in float32 does not, unless its kind has
- * it so, nor does an image that is row-major. */
+/* All marked operands in 16 bits are accepted, and count half their bytes; a single one in float32 is not, unless its
+ * kind allows that, nor is a row-major image. */
 static void storage_is_checked(void)
 {
     int kinds = 0;
@@ -188,7 +188,7 @@ static void storage_is_checked(void)
             sdlf_operation bad = stored;
             if (!(type->storage >> i & 1)) continue;
             if (type->float32_beside >> i & 1) {
-                if (type->channels_last == 0) continue; /* either may be the one that is not */
+                if (type->channels_last == 0) continue; /* either may be the exception */
                 *sdlf_operand_at(&bad, i) = *sdlf_operand_at(&good, i);
                 CHECK_OK(sdlf_operation_check(&bad));
                 continue;

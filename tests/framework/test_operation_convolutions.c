@@ -103,7 +103,7 @@ static void inverted_residuals(void)
     }
     CHECK_EQUAL(sdlf_operation_cost(&good).flops, 2LL * N * K * H * W * (C + 9 + C));
 
-    /* nothing to expand with: M is C, and what would follow it is not there */
+    /* without an expansion: M is C, and the operands of the expansion are absent */
     sdlf_operation separable = good;
     separable.in[1] = t(sdlf_shape(C, 1, 3, 3)), separable.in[2] = t(sdlf_shape(C, C, 1, 1));
     separable.in[3] = separable.in[4] = none, separable.in[5] = t(sdlf_shape(C));

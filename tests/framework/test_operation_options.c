@@ -81,7 +81,7 @@ static void quantised_numbers(void)
     good = example(SDLF_QUANTIZED_ADD), bad = good;
     bad.quantized_add.b_scale = 0;
     REFUSES(bad, SDLF_ERROR_ARGUMENT, "b_scale is 0");
-    bad.in[1] = (sdlf_tensor){0}; /* without b nobody asks */
+    bad.in[1] = (sdlf_tensor){0}; /* not checked without b */
     CHECK_OK(sdlf_operation_check(&bad));
     bad = example(SDLF_QUANTIZED_POOL2D), bad.quantized_pool2d.window.padding_after[1] = 2;
     bad.out[0] = of(SDLF_UINT8, sdlf_shape(N, C, 3, 4));

@@ -49,7 +49,7 @@ static void gradient_of(sdlf_model *model, const char *parameter, float *gradien
     sdlf_calculator_close(calculator);
 }
 
-/* X of the iteration, rows x columns, in double. */
+/* The matrix X of the Newton-Schulz iteration, rows x columns, in double. */
 static void orthogonalize(double *x, int rows, int columns, int steps)
 {
     double norm = 0, a[LARGEST], aa[LARGEST], next[LARGEST];
@@ -96,7 +96,7 @@ static double wanted(const sdlf_optimizer *optimizer, const float *w, const floa
         double x[LARGEST], unit = muon->unit_filters ? sqrt(rows) / norm_of(w, rows * columns) : 1;
         for (int i = 0; i < rows * columns; i++) x[i] = (double)g[i];
         orthogonalize(x, rows, columns,
-                      muon->newton_schulz > 0 ? muon->newton_schulz : 5); /* the momentum's multiple of g has no say */
+                      muon->newton_schulz > 0 ? muon->newton_schulz : 5); /* momentum only scales g: no effect */
         return (1 - rate * decay) * unit * (double)w[at] - rate * sqrt(fmax(1, (double)rows / columns)) * x[at];
     }
     if (!matrix) /* sgd; of muon Nesterov's: g + 0.9 g */
@@ -129,7 +129,7 @@ static void check_step(const char *calculator, sdlf_optimizer optimizer)
         for (int p = 0; p < 4; p++) {
             const float *after = sdlf_model_find_parameter(model, parameters[p].name)->value.data;
             int rows = parameters[p].rows, columns = parameters[p].columns;
-            for (int i = 0; i < rows * columns; i++) /* the iteration enlarges what float32 rounds off */
+            for (int i = 0; i < rows * columns; i++) /* the iteration amplifies rounding in float32 */
                 CHECK_CLOSE(after[i], wanted(&optimizer, before[p], gradient[p], rows, columns, i), 2e-4);
         }
     }
@@ -150,7 +150,7 @@ static void steps(void)
     }
 }
 
-/* Two ways to the same training: stopped and gone on with, whatever the threads. */
+/* Training that is stopped and resumed gives the same result, with any number of threads. */
 static void check_resuming(sdlf_optimizer optimizer)
 {
     sdlf_dataset data = synthetic_dataset(60, 1);
@@ -178,7 +178,7 @@ static void stopping_changes_nothing(void)
     check_resuming(sdlf_lars(.weight_decay = 0.01));
 }
 
-/* A checkpoint from before muon had all of its options: they are as they were. */
+/* A checkpoint from before muon had all of its options: missing options keep the old behaviour. */
 static void older_checkpoints_go_on(void)
 {
     static const char settings[] =

@@ -107,7 +107,7 @@ static sdlf_status train(void *argument)
     return status;
 }
 
-/* The last batch is a short one. A run that fails leaves a checkpoint that is whole. */
+/* The last batch is short. A failed run leaves an intact checkpoint. */
 static void training_runs(void)
 {
     sdlf_dataset data = synthetic_dataset(20, 1), test = synthetic_dataset(9, 2);
@@ -135,7 +135,7 @@ typedef struct planning {
     sdlf_plan_options options;
 } planning;
 
-/* All that a plan tells, and its times. */
+/* All queries about a plan, and its times. */
 static sdlf_status plan_and_look(void *argument)
 {
     const planning *p = argument;

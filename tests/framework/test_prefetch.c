@@ -8,11 +8,11 @@
 
 enum { SLOTS = 3 };
 
-/* Makes item n by writing n into its slot; items from `fails` on fail. */
+/* Produces item n by writing n into its slot; items from `fails` on fail. */
 typedef struct maker {
     int64_t slot[SLOTS];
     int64_t fails;
-    int64_t made; /* how many times something was made */
+    int64_t made; /* how many items were produced */
     int64_t delay_nsec;
 } maker;
 
@@ -28,7 +28,7 @@ static sdlf_status make(void *context, int64_t number, int slot)
     return SDLF_OK;
 }
 
-/* Take the next item and see that it is `number`, and that it stays so for a while. */
+/* Get the next item, and check that it is `number` and does not change for a while. */
 static void check_next(sdlf_prefetch *prefetch, const maker *m, int64_t number)
 {
     int slot = -1;
@@ -92,7 +92,7 @@ static void reports_errors_of_the_thread(void)
     check_next(&prefetch, &m, 4);
     CHECK_FAILS(sdlf_prefetch_take(&prefetch, &slot), SDLF_ERROR_DEVICE, "item 5 broke");
     __atomic_store_n(&m.fails, INT64_MAX, __ATOMIC_RELAXED);
-    sdlf_prefetch_seek(&prefetch, 5); /* where it stands, but it is tried again */
+    sdlf_prefetch_seek(&prefetch, 5); /* to the current position, which retries it */
     for (int64_t i = 5; i < 20; i++) check_next(&prefetch, &m, i);
     sdlf_prefetch_stop(&prefetch);
 }

@@ -44,7 +44,7 @@ static void close_ring(ring *r)
     r->queues->fence_free(r->calculator, NULL);
 }
 
-/* Item i up in one queue; doubled and down in the other. */
+/* Upload item i in one queue; double and download it in the other. */
 static void pass(ring *r, int i)
 {
     const sdlf_queue_class *queues = r->queues;
@@ -79,7 +79,7 @@ static void check_ring(const char *name)
     for (int e = 0; e < ITEMS * COUNT; e++) wrong += r.received[e] != 2 * r.sent[e];
     CHECK_EQUAL(wrong, 0);
 
-    sdlf_fence *last = NULL; /* whoever has waited for a fence finds what was queued before it */
+    sdlf_fence *last = NULL; /* after waiting for a fence, everything queued before it is visible */
     CHECK_OK(r.queues->fence_create(r.calculator, &last));
     bool never_set = false;
     CHECK_OK(r.queues->fence_passed(r.calculator, last, &never_set));
@@ -89,7 +89,7 @@ static void check_ring(const char *name)
         pass(&r, i);
         CHECK_OK(r.queues->fence_set(r.calculator, SDLF_QUEUE_COMPUTE, last));
         if (i % 2 == 0) CHECK_OK(r.queues->fence_wait(r.calculator, last));
-        for (bool passed = false; !passed;) /* asking again and again comes to the same */
+        for (bool passed = false; !passed;) /* polling has the same effect */
             if (!CHECK_OK(r.queues->fence_passed(r.calculator, last, &passed))) break;
         CHECK_CLOSE((double)r.received[i * COUNT + 7], 2 * (i - 7), 0);
     }

@@ -93,14 +93,14 @@ static void normal_numbers_have_their_moments(void)
     CHECK_CLOSE(squares / (2.0 * PAIRS), 1, 0.015);
     CHECK_CLOSE(fourth / (2.0 * PAIRS), 3, 0.12);
     CHECK_CLOSE(product / PAIRS, 0, 0.015);
-    double extreme[2]; /* the largest there is: u1 = 2^-32 */
+    double extreme[2]; /* the largest possible: u1 = 2^-32 */
     sdlf_random_normal_pair(0, 0, 0, 1, extreme);
     CHECK_CLOSE(extreme[0], sqrt(64 * log(2)), 1e-12);
     CHECK_CLOSE(extreme[1], 0, 0);
 }
 
-/* Logarithm, sine and cosine against the library's, where they are hardest: at both ends, and around the right
- * angles. */
+/* Logarithm, sine and cosine compared with the library's where they are hardest: at both ends, and around multiples of
+ * a right angle. */
 static void series_are_what_they_stand_for(void)
 {
     const double pi = 3.14159265358979323846;

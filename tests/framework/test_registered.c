@@ -137,7 +137,7 @@ static void unsound_layers_are_refused(void)
     CHECK(sdlf_layer_class_find("mine") == NULL);
 }
 
-/* A table that was compiled when it had fewer members: the rest is not read, and is zero in the copy. */
+/* A table compiled when it had fewer members: the rest is not read, and is zero in the copy. */
 static void shorter_layer_tables_are_completed(void)
 {
     static sdlf_layer_class older;
@@ -171,7 +171,7 @@ static sdlf_status add_counting(sdlf_calculator *calculator, const sdlf_operatio
 static sdlf_status open_counting(sdlf_calculator *calculator, const sdlf_calculator_options *options)
 {
     (void)options;
-    CHECK(strcmp(calculator->space, SDLF_HOST_SPACE) == 0); /* what it inherits is there already */
+    CHECK(strcmp(calculator->space, SDLF_HOST_SPACE) == 0); /* inherited members are already set */
     atomic_fetch_add(&opened, 1);
     return SDLF_OK;
 }
@@ -228,7 +228,7 @@ static void missing_kinds_are_inherited(void)
     sdlf_calculator_close(own);
 }
 
-/* Convolutions bring the slots' other functions into play: workspaces, weights prepacked, algorithms. */
+/* Convolutions use the slots' other functions: workspaces, prepacked weights, algorithms. */
 static void a_convolution_is_the_same(void)
 {
     static float expected[2 * 4 * 9 * 9], found[2 * 4 * 9 * 9], x[2 * 3 * 9 * 9];
@@ -290,7 +290,7 @@ static void unsound_calculators_are_refused(void)
     CHECK_FAILS(sdlf_register_calculator_sized(&w, 16), SDLF_ERROR_ARGUMENT, "smaller than the smallest valid table");
 }
 
-/* A table that was compiled when there were fewer kinds of operations: the rest is not read. */
+/* A table compiled when there were fewer kinds of operations: the rest is not read. */
 static void shorter_tables_are_completed(void)
 {
     static sdlf_calculator_class older;

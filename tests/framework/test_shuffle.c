@@ -39,7 +39,7 @@ static void sorts_by_keys(void)
     }
 }
 
-/* How many samples have the same place in both orders: about one, if they are random. */
+/* The number of samples with the same position in both orders: about one, if they are random. */
 static int64_t fixed_points(void)
 {
     int64_t same = 0;
@@ -62,7 +62,7 @@ static void depends_on_seed_and_epoch(void)
     CHECK(fixed_points() < 12);
 }
 
-/* The mean place of the first half of the samples: MOST / 2, give or take. */
+/* The mean position of the first half of the samples: about MOST / 2. */
 static void is_fair(void)
 {
     double sum = 0;

@@ -12,10 +12,10 @@ enum { STEPS = 14 };
 typedef struct net {
     int channels, filters, second; /* of the image, of two convolutions; second 0: there is one */
     bool transposed;               /* then an image of twice the length */
-    bool multiplied;               /* what the convolution makes, by the number of positions */
+    bool multiplied;               /* multiply its output by the number of positions */
 } net;
 
-/* Positions (L, C), the past and one more, as pixels of a line of each channel. Parameters by a fixed seed. */
+/* Positions (L, C), the past and one more, as an image of one row per channel. Parameters from a fixed seed. */
 static sdlf_status make(void *user, int64_t length, bool weights, sdlf_model **made)
 {
     const net *of = user;

@@ -11,7 +11,7 @@ typedef struct told {
     int count;
     sdlf_status status;
     char text[256];
-    bool fails; /* it calls something that fails, too */
+    bool fails; /* calls a function that fails, too */
 } told;
 
 static void note(sdlf_status status, const char *message, void *user)
@@ -35,7 +35,7 @@ static void messages_are_told(void)
     CHECK_EQUAL(t.count, 2);
     t.fails = true;
     sdlf_fail(SDLF_ERROR_IO, "no file");
-    CHECK_EQUAL(t.count, 3); /* not of what failed in there */
+    CHECK_EQUAL(t.count, 3); /* not for the nested failure */
     CHECK(strcmp(sdlf_error_message(), "no file") == 0);
     sdlf_set_message_function(NULL, NULL);
     sdlf_fail(SDLF_ERROR_IO, "another");

@@ -23,13 +23,13 @@ static const char *suggested(const char *word)
 static void near_words_are_suggested(void)
 {
     CHECK_TEXT(suggested("epoch"), "epochs");
-    CHECK_TEXT(suggested("bacth"), "batch"); /* neighbours exchanged */
+    CHECK_TEXT(suggested("bacth"), "batch"); /* adjacent letters swapped */
     CHECK_TEXT(suggested("learning_rate"), "learning-rate");
     CHECK_TEXT(suggested("learn"), "learning-rate"); /* an abbreviation */
     CHECK_TEXT(suggested("nte"), "net");
     CHECK_TEXT(suggested("quiet"), NULL);
     CHECK_TEXT(suggested("devic"), "device"); /* two abbreviations: the shorter */
-    CHECK_TEXT(suggested("cop"), "crop");     /* one letter either way: what begins alike */
+    CHECK_TEXT(suggested("cop"), "crop");     /* one letter either way: the same beginning */
     CHECK_TEXT(suggested("nes"), "nesterov");
     CHECK_TEXT(suggested("network"), "net"); /* more than there is */
     CHECK_TEXT(suggested("batch-size"), "batch");
@@ -39,7 +39,7 @@ static void near_words_are_suggested(void)
     CHECK_TEXT(suggested("file"), NULL);
     CHECK_TEXT(suggested("x"), NULL);
     CHECK_TEXT(suggested("a-word-that-is-much-longer-than-any-option-could-ever-be"), NULL);
-    CHECK_TEXT(suggested("Batch_Size"), "batch");       /* neither case nor the dash counts */
+    CHECK_TEXT(suggested("Batch_Size"), "batch");       /* case and dashes are ignored */
     CHECK_TEXT(suggested("learners"), "learning-rate"); /* the same root */
 }
 
@@ -84,8 +84,8 @@ static void layers_are_suggested(void)
     }
 }
 
-/* Aliases of layers' words are written as they are compared, and mean what there is; the program's are tested with the
- * program. */
+/* Aliases of layers and their options are in normalised form, and refer to existing names; the program's are tested
+ * with the program. */
 static void aliases_mean_something(void)
 {
     int of_layers = 0;

@@ -8,7 +8,7 @@
 
 enum { STEPS = 3 };
 
-/* The average worked out from the weights after each step, which are a step an epoch. */
+/* The average computed from the weights after each step; an epoch is one step. */
 static void check_average(const char *calculator)
 {
     const double ema = 0.75;
@@ -34,7 +34,7 @@ static void check_average(const char *calculator)
     CHECK_OK(train(model, &data, &data, &options));
     CHECK_EQUAL(seen.weights, sdlf_model_hash(model));
     const float *found = weights_of(model, "h.weight");
-    const float *raw = sdlf_model_find_parameter(model, "h.weight")->state[1].data; /* behind the momentum */
+    const float *raw = sdlf_model_find_parameter(model, "h.weight")->state[1].data; /* after the momentum */
     int others = 0;
     for (int i = 0; i < HIDDEN * 64; i++) {
         CHECK_CLOSE(found[i], average[i], 1e-6);
@@ -42,7 +42,7 @@ static void check_average(const char *calculator)
         others += found[i] != raw[i];
     }
     CHECK(others > HIDDEN * 32);
-    /* what the callback was told of the test is what the weights left say */
+    /* the test results passed to the callback are those of the final weights */
     sdlf_evaluation after;
     sdlf_calculator *opened = test_open(calculator);
     if (CHECK_OK(sdlf_evaluate(&after, model, &data, opened, 0)))
@@ -59,7 +59,7 @@ static void averages_of_weights(void)
     for (int i = 0; (type = test_calculator_class_at(i)) != NULL; i++) check_average(type->name);
 }
 
-/* Lookahead worked out from trainings without it, which begin anew where its slow weights are: every second of 5
+/* Lookahead computed from training runs without it, which restart from its slow weights: after every second of 5
  * steps. */
 static void check_lookahead(const char *calculator)
 {
@@ -78,7 +78,7 @@ static void check_lookahead(const char *calculator)
             const sdlf_tensor *value = &sdlf_model_parameter(model, p)->value;
             memcpy(before[p], value->data, (size_t)sdlf_tensor_bytes(value));
         }
-        options.epochs = round < 2 ? 2 : 1; /* an epoch is a step; the last one is of no full round */
+        options.epochs = round < 2 ? 2 : 1; /* an epoch is a step; the last round is incomplete */
         CHECK_OK(train(model, &data, NULL, &options));
         for (int p = 0; p < 4 && round < 2; p++) {
             const sdlf_tensor *value = &sdlf_model_parameter(model, p)->value;
@@ -101,7 +101,7 @@ static void check_lookahead(const char *calculator)
             differ += w[i] != slow[i];
         }
     }
-    CHECK(differ > COUNT / 2); /* a step behind the slow weights */
+    CHECK(differ > COUNT / 2); /* a step after the slow weights */
     sdlf_model_free(found);
     sdlf_model_free(model);
     synthetic_release(&data);
@@ -113,7 +113,7 @@ static void lookahead(void)
     for (int i = 0; (type = test_calculator_class_at(i)) != NULL; i++) check_lookahead(type->name);
 }
 
-/* A whole way changes nothing, to rounding of weight = slow + (weight - slow). Too many states are refused. */
+/* A fraction of 1 changes nothing, up to rounding of weight = slow + (weight - slow). Too many states are rejected. */
 static void lookahead_of_the_whole_way(void)
 {
     history seen = {0};
@@ -137,7 +137,7 @@ static void lookahead_of_the_whole_way(void)
     synthetic_release(&data);
 }
 
-/* Stop after each of several steps; go on with the same trainer's model, and through a file. */
+/* Stop after each of several steps; resume with the same trainer's model, and from a file. */
 static void check_resuming(sdlf_trainer_options options, int stops)
 {
     sdlf_dataset data = synthetic_dataset(100, 1);
@@ -214,7 +214,7 @@ static void the_best_epoch_keeps_its_average(void)
 
 /* ---- several batches a step ---- */
 
-/* Two batches of 12 are one of 24, except for rounding, whatever the order in them. */
+/* Two batches of 12 equal one of 24, except for rounding, whatever the order of their samples. */
 static void check_accumulating(const char *calculator, sdlf_optimizer optimizer, float clip)
 {
     history seen = {0};

@@ -8,7 +8,7 @@ typedef struct epochs_seen {
     history seen;
     uint32_t weights[EPOCHS + 1];
     double loss[EPOCHS + 1], accuracy[EPOCHS + 1];
-    int best; /* the last that was said to be so */
+    int best; /* the last one reported as best */
     sdlf_trainer *stop;
     int stop_epoch;
 } epochs_seen;
@@ -25,7 +25,7 @@ static void note(const sdlf_progress *now, void *user)
     if (now->best) e->best = now->epoch;
 }
 
-/* A rate at which the test goes up and down. */
+/* A learning rate at which the test result fluctuates. */
 static sdlf_trainer_options options_of(epochs_seen *e, const char *calculator)
 {
     sdlf_trainer_options options = base_options(&e->seen);
@@ -57,7 +57,7 @@ static void check_kept(const char *calculator, sdlf_keep keep, int patience)
     sdlf_trainer *trainer = NULL;
     sdlf_trainer_options options = options_of(&all, calculator);
     CHECK_OK(train(other, &data, &test, &options));
-    CHECK_EQUAL(all.best, 0); /* epochs are not told apart */
+    CHECK_EQUAL(all.best, 0); /* the best epoch is not tracked */
     options = options_of(&e, calculator);
     options.keep = keep;
     options.patience = patience;
@@ -103,7 +103,7 @@ static void patience_ends(void)
     check_kept(synthetic_calculator(), SDLF_KEEP_BEST_ACCURACY, 3);
 }
 
-/* Resumed, the epoch that was kept is the best so far, and training is what it was from there. */
+/* When resumed, the stored epoch is the best so far, and training is as it was from there. */
 static void going_on_from_the_best(void)
 {
     epochs_seen first = {.best = 0}, second = {.best = 0};

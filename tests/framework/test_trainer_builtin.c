@@ -10,7 +10,7 @@ static void a_network_may_bring_its_own(void)
 {
     sdlf_trainer_options options = {.epochs = 7, .seed = 5, .forward = "reference", .clip_norm = 2};
     CHECK(sdlf_network_builtin_training(&options, "fast_cnn"));
-    CHECK_EQUAL(options.epochs, 7); /* what is no matter of the network is left */
+    CHECK_EQUAL(options.epochs, 7); /* options unrelated to the network are kept */
     CHECK_EQUAL((int64_t)options.seed, 5);
     CHECK_TEXT(options.forward, "reference");
     CHECK(options.clip_norm == 2);

@@ -7,8 +7,8 @@
 
 #include "framework/trainer_history.h"
 
-/* The test is linked so that these stand before the system's: some calls of fsync fail, from the n-th on, and nobody
- * waits. */
+/* The test is linked so that these replace the system's functions: some calls of fsync fail, from the n-th on, and
+ * waits are skipped. */
 static int fsync_count, fail_from, fail_count, pauses;
 
 int __real_fsync(int file);
@@ -37,13 +37,13 @@ static void fail(int from, int count)
     fail_count = count;
 }
 
-enum { TRIES = 3, SYNCS = 2 /* of a saving that succeeds: the file, the folder */ };
+enum { TRIES = 3, SYNCS = 2 /* of a successful save: the file, the folder */ };
 
 /* The outcome of a training run. */
 typedef struct outcome {
     history seen;
     const char *path;
-    int unsaved, unsaved_epoch; /* how often that was told, and of which epoch last */
+    int unsaved, unsaved_epoch; /* how often that was reported, and the last epoch */
     int64_t kept;               /* the epoch that the file had then; -1: there was none */
 } outcome;
 
@@ -92,7 +92,7 @@ static outcome train_with_failures(const char *name, int from, int count, sdlf_s
     CHECK_EQUAL(o.seen.epochs, 4);
     if (expected != SDLF_OK) {
         CHECK(epoch_in(o.path) < 4);
-        CHECK_OK(sdlf_trainer_run(trainer)); /* tries again, and trains no more */
+        CHECK_OK(sdlf_trainer_run(trainer)); /* tries again without training */
         CHECK_EQUAL(o.seen.epochs, 4);
     }
     CHECK_EQUAL(epoch_in(o.path), 4);
@@ -122,7 +122,7 @@ static void training_goes_on_with_the_earlier_file(void)
     CHECK_EQUAL(o.kept, 1);
 }
 
-/* Tried to the end, and once more when asked to. */
+/* Saving fails until the end, and is tried once more on request. */
 static void the_last_one_counts(void)
 {
     outcome o = train_with_failures("last", 1 + 3 * SYNCS, 1000, SDLF_ERROR_IO);
@@ -133,7 +133,7 @@ static void the_last_one_counts(void)
     CHECK_EQUAL(o.unsaved, 0);
 }
 
-/* A stop that could not save has failed; the trainer goes on when it is run again, and is not stopped. */
+/* A stop that could not save is a failure; when run again, the trainer continues, and is not stopped. */
 static void a_stop_that_cannot_save_is_over(void)
 {
     outcome o = {.path = test_path("stopped"), .seen = {.stop_after = 2}};

@@ -6,8 +6,8 @@
 
 #include "framework/trainer_history.h"
 
-/* One step of all samples, against gradients of weighted losses worked out here: weight w of a class is as w times its
- * samples. */
+/* One step on all samples, compared with gradients of weighted losses computed here: weight w of a class has the effect
+ * of w copies of its samples. */
 static void weights_are_as_copies(void)
 {
     history seen = {0};
@@ -58,7 +58,7 @@ static void lists_of_weights(void)
         sdlf_model_free(model);
     }
     snprintf(options.class_weights, sizeof options.class_weights, "balanced");
-    uint32_t hash = trained_hash(&data, options); /* as the numbers that it means */
+    uint32_t hash = trained_hash(&data, options); /* the numbers that it stands for */
     int32_t counts[3] = {0, 0, 0};
     for (int n = 0; n < 40; n++) counts[((int32_t *)data.labels.data)[n]]++;
     snprintf(options.class_weights, sizeof options.class_weights, "%.9g,%.9g,%.9g",
@@ -68,7 +68,7 @@ static void lists_of_weights(void)
     synthetic_release(&data);
 }
 
-/* The gradient by the scores' bias, sum of w (p - t) + w' (p - t'), on every calculator. */
+/* The gradient with respect to the scores' bias, sum of w (p - t) + w' (p - t'), on every calculator. */
 static void losses_of_mixed_labels_are_added(void)
 {
     enum { N = 4 };

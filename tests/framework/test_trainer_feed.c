@@ -4,7 +4,7 @@
  * a device. */
 #include "framework/watched_training.h"
 
-static int64_t device_data; /* of the trainings below */
+static int64_t device_data; /* of the training runs below */
 static sdlf_auto_augment automatic;
 
 /* The weights' hash after a whole training. */
@@ -31,7 +31,7 @@ static void drawing_equals_loading(void)
     for (size_t i = 0; i < sizeof batches / sizeof batches[0]; i++) {
         double loaded = 0, drawn = 0;
         uint32_t hash = trained("reference", batches[i], &loaded);
-        for (int staged = 0; staged < 3; staged++) { /* the data held, brought, and brought as late as may be */
+        for (int staged = 0; staged < 3; staged++) { /* data resident, copied, and copied as late as allowed */
             device_data = staged > 0;
             test_guarded_late(staged == 2 ? SDLF_QUEUE_TRANSFER : SDLF_QUEUE_COMPUTE);
             CHECK_EQUAL(trained("guarded", batches[i], &drawn), hash);
@@ -42,7 +42,7 @@ static void drawing_equals_loading(void)
     }
 }
 
-/* TrivialAugment and RandAugment too: on every device no loader makes the batches, and those of "guarded" are the
+/* TrivialAugment and RandAugment too: on no device does a loader create the batches, and those of "guarded" equal the
  * host's. */
 static void changed_pictures_are_drawn(void)
 {
@@ -57,7 +57,7 @@ static void changed_pictures_are_drawn(void)
             device_data = staged;
             CHECK_EQUAL(trained("guarded", 4, &loss), hash[p]);
         }
-        for (int i = 0; test_calculator_class_at(i) != NULL; i++) { /* held and brought alike */
+        for (int i = 0; test_calculator_class_at(i) != NULL; i++) { /* resident or copied */
             uint32_t held;
             device_data = 0;
             held = trained(test_calculator_class_at(i)->name, 4, &loss);
@@ -78,7 +78,7 @@ static void changed_pictures_are_drawn(void)
     synthetic_release(&data);
 }
 
-/* Data that are held and data that are brought give the same bits on every device. */
+/* Data resident on the device and data copied to it give the same bits on every device. */
 static void bringing_changes_nothing(void)
 {
     for (int i = 0; test_calculator_class_at(i) != NULL; i++) {
@@ -121,9 +121,9 @@ static int64_t interruptions(int64_t batch, int64_t data_bytes)
     return found;
 }
 
-/* An epoch's start sends its number and its rates, and waits for that. Between that and the end nothing waits, however
- * many steps there are, with and without a shorter last one; 150 are more than the host runs ahead. Batches that are
- * brought wait for their places. */
+/* The start of an epoch sends its number and learning rates, and waits for that. From then to the end nothing waits,
+ * for any number of steps, with and without a shorter last one; 150 are more than the host runs ahead. Batches that are
+ * copied wait for their slots. */
 static void epochs_are_not_interrupted(void)
 {
     const int64_t few = interruptions(SAMPLES / 2, 0), few_with_tail = interruptions(SAMPLES - 1, 0);
@@ -135,7 +135,7 @@ static void epochs_are_not_interrupted(void)
     test_guarded_late(SDLF_QUEUE_COMPUTE);
 }
 
-/* Stopped in the middle of an epoch (which has more steps than a device runs between two looks), and gone on with. */
+/* Stopped in the middle of an epoch (which has more steps than a device runs between two checks), and resumed. */
 static void resuming_changes_nothing(void)
 {
     sdlf_dataset data = synthetic_dataset(SAMPLES, 1);
@@ -211,7 +211,7 @@ static void a_lost_loss_is_told(void)
         for (int staged = 0; staged < 2; staged++) {
             watcher seen = {.calls = 0};
             sdlf_trainer_options options = options_on(test_calculator_class_at(i)->name, 1, &seen);
-            options.optimizer = sdlf_sgd(.weight_decay = 1); /* weights grow 999 times a step */
+            options.optimizer = sdlf_sgd(.weight_decay = 1); /* weights grow 999-fold per step */
             options.schedule = (sdlf_schedule){.kind = SDLF_SCHEDULE_CONSTANT, .peak = 1000};
             options.device_data = staged;
             sdlf_model *model = synthetic_model();

@@ -11,7 +11,7 @@ static void check_rates(const char *calculator)
     history seen = {0};
     sdlf_dataset data = synthetic_dataset(SAMPLES, 1);
     sdlf_model *models[3];
-    for (int which = 0; which < 3; which++) { /* untrained, one step, one with rates of its own */
+    for (int which = 0; which < 3; which++) { /* untrained, one step, one with its own rates */
         sdlf_trainer_options options = options_of(&seen, calculator);
         if (which == 2) snprintf(options.rate_scales, sizeof options.rate_scales, "h.bias=0.25,h.*=0.5,head=3");
         models[which] = plain_model();
@@ -38,8 +38,8 @@ static void rates_of_groups(void)
     for (int i = 0; (type = test_calculator_class_at(i)) != NULL; i++) check_rates(type->name);
 }
 
-/* Four steps of a linear schedule: a group whose line ends at half of them moves in two, by rates of 1 and 1/2 of its
- * peak, and with momentum 0 as a training would whose rates are so; the decay of a group is its own. */
+/* Four steps of a linear schedule: a group whose schedule ends halfway moves in two of them, by 1 and 1/2 of its peak
+ * rate, and with momentum 0 like a training run with these rates; each group has its own decay. */
 static void check_ends(const char *calculator)
 {
     enum { ALL = 4 };

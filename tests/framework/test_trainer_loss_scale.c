@@ -30,7 +30,7 @@ static sdlf_trainer_options options_of(scale_history *told, const char *calculat
     return options;
 }
 
-/* A model whose training has begun, and whose scale is far too large. */
+/* A model whose training has started with a loss scale that is far too large. */
 static sdlf_model *with_large_scale(const sdlf_dataset *data, sdlf_trainer_options options)
 {
     sdlf_model *model = synthetic_model();

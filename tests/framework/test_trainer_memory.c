@@ -25,8 +25,8 @@ static sdlf_status place_in(int64_t bytes, sdlf_data_place *place)
     return status;
 }
 
-/* With less and less memory: the data are held on the device, then copied to it, then nothing fits, which is reported;
- * all memory allocated before is freed ("guarded" checks that when it is closed). */
+/* With less and less memory: the data are resident on the device, then copied to it, then nothing fits, which is
+ * reported; all memory allocated before is freed ("guarded" checks that when it is closed). */
 static void memory_decides(void)
 {
     sdlf_data_place place, last = SDLF_DATA_RESIDENT;
@@ -93,7 +93,7 @@ static void absurd_batches_are_refused(void)
         sdlf_model *model = synthetic_model();
         sdlf_plan *plan = NULL;
         sdlf_plan_options options = {.batch = 1, .mode = SDLF_TRAIN, .forward = calculator};
-        CHECK_OK(sdlf_plan_create(&plan, model, &options)); /* whatever is set up once is set up now */
+        CHECK_OK(sdlf_plan_create(&plan, model, &options)); /* one-time setup happens here */
         sdlf_plan_free(plan);
         CHECK_OK(type->memory_info(calculator, &before, &total));
         options.batch = INT32_MAX;
@@ -102,7 +102,7 @@ static void absurd_batches_are_refused(void)
         CHECK(strstr(sdlf_error_message(), calculator->space) != NULL);
         CHECK(strstr(sdlf_error_message(), "asked for ") != NULL && strstr(sdlf_error_message(), " are free") != NULL);
         CHECK_OK(type->memory_info(calculator, &after, &total));
-        CHECK(after >= before / 2); /* others use a GPU too; what was asked for is more than it has */
+        CHECK(after >= before / 2); /* others use the GPU too; the request exceeds its memory */
         options.batch = 2;
         CHECK_OK(sdlf_plan_create(&plan, model, &options));
         sdlf_plan_free(plan);

@@ -116,7 +116,7 @@ static void other_options_are_refused_on_resuming(void)
     CHECK_FAILS(train(model, &smaller, NULL, &options), SDLF_ERROR_ARGUMENT, "does not fit 4 steps an epoch");
     CHECK_OK(train(model, &data, NULL, &options)); /* none of this lost anything */
     options.epochs = 5;
-    CHECK_OK(train(model, &data, NULL, &options)); /* all epochs are done: more may be asked for */
+    CHECK_OK(train(model, &data, NULL, &options)); /* all epochs are done: more may be requested */
     sdlf_model_free(model);
     synthetic_release(&data);
     synthetic_release(&smaller);

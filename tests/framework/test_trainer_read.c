@@ -12,7 +12,7 @@ static sdlf_status read_one(void *context, int64_t index, void *to)
     return SDLF_OK;
 }
 
-/* On the host and on a device, where batches are brought instead of drawn. */
+/* On the host and on a device, where batches are copied instead of drawn. */
 static void training_is_that_from_memory(void)
 {
     const char *const calculators[] = {"reference", "guarded"};
@@ -103,7 +103,7 @@ static void labels_are_counted(void)
     synthetic_release(&memory);
 }
 
-/* A loader's samples are where a queued upload may read them, with prefetching and without. */
+/* A loader's samples are in memory that a queued upload may read, with prefetching and without. */
 static void batches_are_pinned(void)
 {
     sdlf_dataset data = synthetic_dataset(50, 1);

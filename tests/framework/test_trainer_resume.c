@@ -2,7 +2,7 @@
 /* Stopped training resumes as if it had not been stopped: with the same trainer, with a new one, through a file. */
 #include "framework/trainer_history.h"
 
-/* Stop after each of several numbers of steps, go on with a new trainer, and compare. */
+/* Stop after each of several numbers of steps, resume with a new trainer, and compare. */
 static void check_resuming(sdlf_optimizer optimizer, const int64_t *stops, int count)
 {
     sdlf_dataset data = synthetic_dataset(100, 1); /* 7 steps an epoch, the last of 4 samples */
@@ -115,7 +115,7 @@ static void a_spoilt_state_is_refused(void)
     *state = good;
     strcpy(strstr(state->settings, "fp32"), "fp3\"}");
     CHECK_FAILS(train(model, &data, NULL, &options), SDLF_ERROR_FORMAT, "'math' is missing or of another type");
-    strcpy(strstr(state->settings, ",\"math\""), "}"); /* from before there was a choice */
+    strcpy(strstr(state->settings, ",\"math\""), "}"); /* from before this option existed */
     sdlf_trainer_options restored = {.math = SDLF_MATH_BF16};
     CHECK_OK(sdlf_trainer_restore_options(&restored, state));
     CHECK(restored.math == SDLF_MATH_FP32);

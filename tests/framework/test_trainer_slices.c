@@ -18,9 +18,9 @@ typedef struct moment {
 typedef struct record {
     watcher watcher; /* first: options_on's `user` */
     moment after[EPOCHS][STEPS + 1];
-    int64_t last; /* step that was told of last in this epoch */
+    int64_t last; /* the last reported step of this epoch */
     int told, epoch, wrong;
-    const struct record *expected; /* NULL: this is what is expected */
+    const struct record *expected; /* NULL: these are the expected ones */
 } record;
 
 static void note(const sdlf_progress *progress, void *user)
@@ -116,7 +116,7 @@ static void steps_are_told_as_they_were(void)
         expected = (record){.told = 0};
         CHECK(!run(&expected, model, "reference", batch, 0));
         sdlf_model_free(model);
-        for (int late = 0; late < 3; late++) { /* the data held, brought as late as may be, and brought */
+        for (int late = 0; late < 3; late++) { /* data resident, copied as late as allowed, and copied */
             test_guarded_late(late == 1 ? SDLF_QUEUE_TRANSFER : SDLF_QUEUE_COMPUTE);
             int still = compare(batch, late > 0, still_clock), steady = compare(batch, late > 0, steady_clock);
             int hasty = compare(batch, late > 0, hasty_clock);
@@ -125,8 +125,8 @@ static void steps_are_told_as_they_were(void)
     }
 }
 
-/* A tenth of a second, four times the last at the most, and whole recordings of 64 or 8 steps where there are as
- * many. */
+/* A slice lasts a tenth of a second, is at most four times the last one, and consists of whole recordings of 64 or 8
+ * steps if there are that many. */
 static void slices_take_a_tenth_of_a_second(void)
 {
     static const struct {

@@ -7,7 +7,7 @@
 
 enum { COUNT = 50, TEST = 23 };
 
-/* Rows of three numbers u with the targets of `loss`: u0 + 2 u1 and u0 - u2; or whether each is above 0. */
+/* Rows of three values u with the targets of `loss`: u0 + 2 u1 and u0 - u2; or whether each is above 0. */
 typedef struct rows {
     float sample[COUNT][3], target[COUNT][2];
     sdlf_dataset data;
@@ -174,7 +174,7 @@ static void check_huber(sdlf_model *model, const rows *test, double delta)
     sdlf_calculator_close(calculator);
 }
 
-/* The delta of huber shapes training and tests, goes with files, and may not change on the way. */
+/* The delta of huber affects training and tests, is stored in files, and may not change during training. */
 static void huber_has_a_delta(void)
 {
     rows r, t;
@@ -204,7 +204,7 @@ static void huber_has_a_delta(void)
     sdlf_model_free(usual);
 }
 
-/* The best epoch of a loss without accuracy is the one of the least loss. */
+/* For a loss without accuracy, the best epoch is the one with the lowest loss. */
 static void the_best_is_told_by_loss(void)
 {
     rows r, t;
@@ -265,7 +265,7 @@ static void what_does_not_fit_is_refused(void)
     synthetic_release(&pictures);
 }
 
-/* A loss layer of the model's own. */
+/* A model with its own loss layer. */
 static void the_models_own_loss_counts(void)
 {
     rows r;

@@ -87,7 +87,7 @@ static void labels_are_of_the_nearest_pixel(void)
         for (int i = 0; i < AREA; i++) {
             float pixel = ((const float *)batch.samples.data)[i];
             CHECK_EQUAL(((const int32_t *)batch.labels.data)[i], to[i]);
-            if (pixel > 75) CHECK_EQUAL(to[i], 1); /* more than a half along each way */
+            if (pixel > 75) CHECK_EQUAL(to[i], 1); /* more than half in each direction */
             if (pixel == 0) CHECK(to[i] <= 0);
             sure += pixel > 75;
         }
@@ -169,7 +169,7 @@ static void intersections_over_unions(void)
     if (CHECK_OK(sdlf_evaluate(&e, model, &data, calculator, 1))) {
         CHECK(e.of_pixels && e.samples == 7 && e.correct == 5);
         CHECK_CLOSE(e.loss, (5 * log(1 + exp(-1)) + 2 * log(1 + exp(1))) / 7, 1e-6);
-        CHECK_CLOSE(sdlf_evaluation_iou(&e, 0), 3.0 / 5, 1e-12); /* right 3, one of 1 taken for it, one taken for 1 */
+        CHECK_CLOSE(sdlf_evaluation_iou(&e, 0), 3.0 / 5, 1e-12); /* 3 correct, one false positive, one false negative */
         CHECK_CLOSE(sdlf_evaluation_iou(&e, 1), 2.0 / 4, 1e-12);
         CHECK_CLOSE(sdlf_evaluation_mean_iou(&e), 0.55, 1e-12);
         CHECK(isnan(sdlf_evaluation_iou(&e, 2)) && isnan(sdlf_evaluation_mean_iou(NULL)));

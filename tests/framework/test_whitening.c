@@ -97,7 +97,7 @@ static void patches_are_whitened(void)
     for (int i = 0; (type = test_calculator_class_at(i)) != NULL; i++) check_whitening(type->name);
 }
 
-/* Weights that are there are not measured again. */
+/* Existing weights are not computed again. */
 static void weights_that_are_there_stay(void)
 {
     history seen = {0};

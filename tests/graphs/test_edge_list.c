@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Edge lists: what is read, how nodes are numbered, what is refused and where. */
+/* Edge lists: what is read, how nodes are numbered, and which files are rejected at which line. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static void release(sdlf_graph *graph)
     sdlf_tensor_release(&graph->ids, NULL);
 }
 
-/* The adjacency as rows of columns: "1 2|0||". */
+/* The adjacency as one row of column indices per node: "1 2|0||". */
 static const char *show(const sdlf_graph *graph)
 {
     static char text[400];
@@ -57,7 +57,7 @@ static void edges_are_read(void)
 {
     check_graph("0 1\n1\t2\n  2   0  \n", false, "1|2|0|", "");
     check_graph("0 1\r\n\r\n# comment\n% another\n1 0", false, "1|0|", "");
-    check_graph("0 2\n0 1\n0 1\n0 2\n", false, "1 2|||", ""); /* columns ascend, duplicates are one */
+    check_graph("0 2\n0 1\n0 1\n0 2\n", false, "1 2|||", ""); /* columns ascend, duplicates are merged */
     check_graph("0 0\n1 1\n0 1\n", false, "0 1|1|", "");      /* self loops stay */
     check_graph("0 1\n1 2\n2 2\n", true, "1|0 2|1 2|", "");   /* both ways; the loop once */
     check_graph("0 1\n1 0\n", true, "1|0|", "");
@@ -68,10 +68,10 @@ static void nodes_are_numbered(void)
     check_graph("7 5\n5 100\n", false, "2|0||", "5 7 100");
     check_graph("9000000000000000000 3\n3 4611686018427387904\n", false, "1||0|",
                 "3 4611686018427387904 9000000000000000000");
-    /* what a comment says counts nodes without edges too, from 0 or from 1 */
+    /* the number of nodes in a comment includes nodes without edges, whether numbered from 0 or from 1 */
     check_graph("# Nodes: 4 Edges: 1\n0 1\n", false, "1||||", "");
     check_graph("# Nodes: 4 Edges: 1\n1 4\n", false, "3||||", "1 2 3 4");
-    /* ... unless it cannot be */
+    /* ... unless it is impossible */
     check_graph("# Nodes: 2\n0 5\n", false, "1||", "0 5");
     check_graph("# Nodes: 999999999999999999999\n0 1\n", false, "1||", "");
     check_graph("# Nodes: 2000000000\n0 1\n", false, "1||", "");
@@ -121,7 +121,7 @@ static void malformed_lines_are_told(void)
     check_graph("0 9223372036854775807\n", false, "1||", "0 9223372036854775807");
 }
 
-/* Blocks end anywhere: the same text after comments of every length around a block's size. */
+/* Read blocks may end anywhere: the same text follows comments of every length around a block's size. */
 static void blocks_may_end_anywhere(void)
 {
     enum { BLOCK = 1 << 18, TRIED = 24 };
@@ -163,7 +163,7 @@ static void files_are_read(void)
     CHECK_FAILS(sdlf_graph_open(&graph, "snip:x"), SDLF_ERROR_ARGUMENT, "known are: snap, planetoid, rmat, uniform");
 }
 
-/* Gzip makes a line of a hundredth of a byte: edges and nodes are bounded by what is stored. */
+/* Gzip stores a line in a hundredth of a byte: edges and nodes are bounded by the compressed size. */
 static void what_a_list_may_become_is_bounded(void)
 {
     const char *path = test_path("bomb.txt.gz");
@@ -181,7 +181,7 @@ static void what_a_list_may_become_is_bounded(void)
     CHECK_FAILS(sdlf_graph_open(&graph, specification), SDLF_ERROR_MEMORY,
                 ":262145: more than the 4.2 MB of memory that reading a file of ");
     test_write_file(path, "# Nodes: 1000000\n0 1\n", 21);
-    if (CHECK_OK(sdlf_graph_open(&graph, specification))) CHECK_EQUAL(graph->node_count, 2); /* not believed */
+    if (CHECK_OK(sdlf_graph_open(&graph, specification))) CHECK_EQUAL(graph->node_count, 2); /* not trusted */
     sdlf_graph_free(graph);
     CHECK(unsetenv("SDLF_READ_MEMORY") == 0);
     if (CHECK_OK(sdlf_graph_open(&graph, specification))) CHECK_EQUAL(graph->node_count, 1000000);
@@ -203,8 +203,8 @@ static void survives_lack_of_memory(void)
     test_every_allocation("scattered numbers", parse_again, scattered);
 }
 
-/* A real graph of 3.2 million edges; at least a million a second even where a machine is shared and its build is
- * slow. */
+/* A real graph of 3.2 million edges, read at a million per second or more even on a shared machine with a slow
+ * build. */
 static void a_web_graph(void)
 {
     const char *path = test_data("graph/cnr-2000.txt.gz");

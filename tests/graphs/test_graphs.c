@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Drawn graphs, citation graphs, and the matrices that are made of graphs. */
+/* Generated graphs, citation graphs, and the matrices computed from graphs. */
 #include <locale.h>
 #include <math.h>
 #include <stdio.h>
@@ -152,7 +152,7 @@ static void citations_are_read(void)
     sdlf_graph_free(graph);
 }
 
-/* A host program may have set a locale that writes 0,5; the files are read all the same. */
+/* The host program may have set a locale with a decimal comma; the files must still be read correctly. */
 static void commas_elsewhere_do_not_matter(void)
 {
     static const char *const names[] = {"de_DE.UTF-8", "de_DE.utf8", "de_DE", "fr_FR.UTF-8"};
@@ -206,7 +206,7 @@ static void bad_citations_are_told(void)
     CHECK_FAILS(sdlf_graph_open(&graph, "planetoid:/no/such/folder"), SDLF_ERROR_IO, "labels.txt");
 }
 
-/* A line names any column, and every node has all of them. */
+/* A line may name any column, and every node has all columns, so their number must be bounded. */
 static void features_of_nothing_are_bounded(void)
 {
     sdlf_graph *graph;

@@ -25,13 +25,13 @@ static const geometry geometries[] = {
     {2, 8, 7, 7, 5, {1, 1}, {2, 2}, {1, 1}, {0, 0}, {0, 0}, 1},     /* 1x1, strides */
     {1, 3, 4, 4, 2, {4, 4}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},     /* one output */
     {1, 2, 3, 3, 3, {5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}, 1},     /* a window larger than its input */
-    {1, 2, 3, 4, 3, {2, 2}, {1, 1}, {1, 1}, {3, 3}, {3, 3}, 1},     /* outputs of padding alone */
-    {1, 2, 9, 9, 3, {2, 2}, {3, 3}, {1, 1}, {0, 0}, {0, 0}, 1},     /* inputs that no window holds */
+    {1, 2, 3, 4, 3, {2, 2}, {1, 1}, {1, 1}, {3, 3}, {3, 3}, 1},     /* outputs of only padding */
+    {1, 2, 9, 9, 3, {2, 2}, {3, 3}, {1, 1}, {0, 0}, {0, 0}, 1},     /* inputs outside all windows */
     {1, 4, 1, 17, 3, {1, 5}, {1, 1}, {1, 1}, {0, 2}, {0, 2}, 1},    /* one row */
-    {1, 17, 13, 19, 33, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1}, /* no multiple of any block */
+    {1, 17, 13, 19, 33, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1}, /* multiples of no block */
     {5, 16, 14, 14, 24, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},
     {1, 3, 19, 67, 68, {3, 3}, {2, 2}, {1, 1}, {0, 0}, {1, 1}, 1}, /* a first layer with a stride */
-    {1, 300, 7, 7, 45, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1}, /* 1x1, long sums of few pixels */
+    {1, 300, 7, 7, 45, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1}, /* 1x1, long sums, few pixels */
     {2, 66, 9, 5, 33, {1, 1}, {2, 1}, {1, 1}, {0, 0}, {0, 0}, 1},  /* the same, strides */
     {2, 40, 7, 7, 72, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},  /* 1x1, many channels */
     {3, 24, 8, 8, 40, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 4},  /* 1x1, groups */
@@ -51,35 +51,35 @@ static const geometry geometries[] = {
      1}, /* channels in eights from here on: 16-bit storage */
     {1, 136, 9, 7, 40, {3, 3}, {1, 1}, {2, 2}, {2, 2}, {2, 2}, 1},
     {3, 3, 17, 16, 24, {5, 5}, {2, 2}, {1, 1}, {2, 2}, {1, 2}, 1},  /* a first layer */
-    {2, 12, 9, 9, 16, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},   /* channels that are packed */
-    {2, 32, 9, 8, 64, {1, 1}, {2, 2}, {1, 1}, {0, 0}, {0, 0}, 1},   /* gradients of pixels that nothing reads */
-    {7, 256, 1, 1, 136, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1}, /* a product of rows */
+    {2, 12, 9, 9, 16, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},   /* packed channels */
+    {2, 32, 9, 8, 64, {1, 1}, {2, 2}, {1, 1}, {0, 0}, {0, 0}, 1},   /* gradients of pixels outside all windows */
+    {7, 256, 1, 1, 136, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1}, /* a GEMM of rows */
     {1, 136, 5, 4, 112, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1}, /* many weights: gradients of whole filters */
     {1, 128, 4, 4, 264, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1}, /* of two at a time */
     {1, 4, 13, 17, 3, {4, 3}, {4, 6}, {2, 4}, {3, 4}, {3, 4}, 1},   /* strides and dilation with common divisors */
     {1, 3, 16, 16, 5, {3, 3}, {5, 3}, {1, 1}, {1, 1}, {1, 1}, 1},   /* a stride larger than the window */
     {1, 2, 40, 43, 3, {11, 9}, {1, 2}, {3, 4}, {5, 5}, {5, 5}, 1},  /* a large dilated window */
     {1, 2, 33, 20, 3, {17, 15}, {2, 1}, {1, 1}, {8, 7}, {8, 7}, 1}, /* 32 rows and columns */
-    {2, 3, 9, 9, 4, {3, 3}, {1, 1}, {1, 1}, {5, 4}, {4, 5}, 1},     /* more padding than window */
-    {1, 3, 23, 21, 70, {7, 7}, {2, 2}, {1, 1}, {3, 3}, {3, 3}, 1},  /* a first layer of many filters */
+    {2, 3, 9, 9, 4, {3, 3}, {1, 1}, {1, 1}, {5, 4}, {4, 5}, 1},     /* padding beyond the window */
+    {1, 3, 23, 21, 70, {7, 7}, {2, 2}, {1, 1}, {3, 3}, {3, 3}, 1},  /* a first layer, many filters */
     {2, 48, 9, 17, 48, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 48}, /* depthwise, strips of columns */
     {1, 20, 9, 15, 20, {5, 5}, {2, 2}, {1, 1}, {2, 2}, {2, 2}, 20}, /* the same, strides, channels left over */
     {2, 130, 1, 1, 70, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},  /* one pixel */
-    {3, 264, 1, 1, 20, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},  /* the same, as rows of a product */
+    {3, 264, 1, 1, 20, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},  /* the same, as rows of a GEMM */
     {1, 5, 3, 3, 2, {3, 3}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},     /* one output of 3x3 */
     {3, 2, 6, 131, 3, {3, 3}, {1, 1}, {1, 1}, {1, 0}, {0, 1}, 1},   /* a wide image */
-    {2, 530, 3, 5, 9, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},   /* more channels than a product takes at once */
-    {2, 96, 10, 14, 50, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1}, /* 1x1, planes of fours, sums in parts */
+    {2, 530, 3, 5, 9, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},   /* more channels than one GEMM call covers */
+    {2, 96, 10, 14, 50, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1}, /* 1x1, planes of 4 n pixels, split sums */
     {3, 200, 8, 8, 72, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},
     {1, 120, 4, 5, 12, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},
     {28, 8, 14, 14, 12, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},
-    {3, 32, 40, 40, 12, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1}, /* many pixels of few filters */
+    {3, 32, 40, 40, 12, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1}, /* many pixels, few filters */
     {8, 136, 14, 14, 40, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},
     {16, 24, 7, 9, 40, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 1}, /* a stride over many images */
     {8, 24, 7, 7, 320, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1}, /* 1x1, many filters of planes of 49 */
-    {3, 3, 21, 40, 40, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1}, /* a first layer whose lines are fours */
+    {3, 3, 21, 40, 40, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1}, /* a first layer, rows of 4 n pixels */
     {2, 2, 22, 39, 70, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 1}, /* the same, strides */
-    /* few channels: windows that overlap in memory, 16 bytes apart or not, in runs of 64 */
+    /* few channels: windows that overlap in memory, at a distance of 16 bytes or not, in runs of 64 */
     {2, 3, 23, 141, 72, {7, 7}, {2, 2}, {1, 1}, {3, 3}, {3, 2}, 1},
     {2, 3, 8, 150, 16, {3, 3}, {1, 1}, {1, 2}, {1, 2}, {0, 1}, 1},
     {1, 1, 5, 1040, 8, {3, 9}, {1, 8}, {1, 1}, {1, 4}, {1, 4}, 1},
@@ -87,7 +87,7 @@ static const geometry geometries[] = {
     {1, 2, 30, 40, 8, {12, 3}, {1, 2}, {1, 1}, {5, 1}, {6, 1}, 1},
     {1, 3, 40, 70, 8, {11, 11}, {4, 4}, {1, 1}, {2, 2}, {2, 2}, 1},
     {2, 3, 20, 20, 16, {3, 3}, {1, 1}, {9, 9}, {9, 9}, {9, 9}, 1},
-    /* groups that are joined to blocks of up to 64 filters: all of them full, the last one not, or each a group of its own */
+    /* groups merged into blocks of up to 64 filters: all blocks full, the last one partial, or one group per block */
     {2, 128, 9, 11, 128, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 16},
     {3, 80, 8, 9, 80, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 5},
     {2, 72, 7, 10, 72, {3, 3}, {1, 1}, {2, 2}, {2, 2}, {2, 2}, 3},
@@ -100,30 +100,30 @@ static const geometry geometries[] = {
     {2, 144, 9, 10, 72, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 9},
     {1, 144, 7, 8, 144, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 2},
     {2, 60, 8, 7, 60, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 5},
-    /* few filters, of which neighbouring pixels are joined: with groups, a wide window, a stride of the dilation's multiple */
+    /* few filters, with neighbouring pixels merged: groups, a wide window, strides that are multiples of dilations */
     {2, 20, 9, 24, 3, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},
     {2, 24, 6, 30, 2, {5, 5}, {1, 1}, {2, 1}, {4, 2}, {4, 2}, 1},
     {1, 40, 9, 16, 3, {9, 9}, {1, 1}, {1, 1}, {4, 4}, {4, 4}, 1},
     {3, 12, 9, 16, 4, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 2},
     {1, 20, 6, 29, 1, {3, 3}, {1, 4}, {1, 2}, {1, 2}, {1, 2}, 1},
     {2, 17, 1, 80, 2, {1, 7}, {1, 2}, {1, 1}, {0, 3}, {0, 3}, 1},
-    /* and groups whose channels are copied apart */
+    /* and groups whose channels are copied separately */
     {2, 18, 10, 12, 18, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 6},
     {1, 96, 7, 9, 96, {5, 3}, {1, 1}, {1, 1}, {2, 1}, {2, 1}, 32},
-    /* groups of 2, 4 and 8 that end within a vector: edges, strides, dilation, rows of one strip and of several */
+    /* groups of 2, 4 and 8 channels with a partial last vector: edges, strides, dilation, rows of one or more strips */
     {2, 44, 9, 20, 44, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 11},
     {1, 56, 7, 13, 56, {3, 2}, {2, 1}, {1, 3}, {1, 2}, {2, 1}, 7},
     {3, 22, 6, 5, 22, {5, 5}, {1, 2}, {1, 1}, {2, 2}, {2, 2}, 11},
     {2, 32, 3, 2, 64, {3, 5}, {1, 1}, {1, 1}, {1, 4}, {1, 4}, 8},
 };
 
-/* Depthwise: rectangles of pixels of every width, and rows and paddings that fit none of them. */
+/* Depthwise: pixel rectangles of every width, and rows and paddings that are multiples of none of them. */
 static const geometry depthwise[] = {
     {3, 5, 11, 12, 5, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 5},
     {2, 7, 10, 10, 7, {5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}, 7},
     {2, 6, 9, 8, 12, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 6}, /* two filters a channel */
-    {2, 6, 9, 8, 6, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 3}, 6},  /* results wider than the image */
-    {2, 6, 9, 8, 6, {3, 3}, {1, 1}, {1, 1}, {0, 0}, {2, 2}, 6},  /* padding behind alone */
+    {2, 6, 9, 8, 6, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 3}, 6},  /* output wider than the image */
+    {2, 6, 9, 8, 6, {3, 3}, {1, 1}, {1, 1}, {0, 0}, {2, 2}, 6},  /* padding only behind */
     {1, 8, 16, 16, 8, {3, 3}, {2, 2}, {1, 1}, {0, 0}, {1, 1}, 8},
     {1, 8, 2, 2, 8, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 8}, /* two pixels a line */
     {1, 8, 3, 4, 8, {5, 5}, {2, 2}, {1, 1}, {2, 2}, {2, 2}, 8},
@@ -158,7 +158,7 @@ static const geometry sliding[] = {
     {2, 16, 14, 18, 16, {3, 3}, {2, 2}, {1, 1}, {2, 3}, {2, 0}, 16},
 };
 
-/* Depthwise, forward: planes enough to fill a large device with runs of them. */
+/* Depthwise, forward: enough planes to fill a large device with runs of several. */
 static const geometry planes[] = {
     {24, 480, 7, 7, 480, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 480},
     {24, 472, 14, 14, 472, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 472},
@@ -189,7 +189,7 @@ static const geometry filling_forward[] = {
     {1, 1, 1060, 1062, 1, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 1},
     {1, 2, 380, 383, 2, {5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}, 1},
     {1, 96, 56, 57, 96, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 96},
-    {1, 68, 37, 34, 132, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1}, /* shared steps and sums */
+    {1, 68, 37, 34, 132, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1}, /* split k-steps and sums */
     {2, 36, 41, 30, 68, {3, 3}, {2, 1}, {1, 2}, {1, 2}, {1, 2}, 1},
     {38, 36, 8, 49, 64, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},   /* tiles of whole lines */
     {38, 36, 17, 11, 128, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1}, /* the same, shared sums */
@@ -221,7 +221,7 @@ static const geometry stored[] = {
     {8, 8, 56, 57, 252, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},
     {8, 8, 110, 115, 60, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},
     {8, 12, 31, 56, 260, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},   /* tiles of whole lines */
-    {12, 8, 41, 28, 188, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},   /* the same, counted through two groups */
+    {12, 8, 41, 28, 188, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},   /* the same, linearised in two groups */
     {40, 12, 14, 14, 260, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},  /* the same, of whole images */
     {140, 36, 13, 14, 132, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1}, /* all pixels one row */
     {20, 36, 31, 56, 68, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1},
@@ -233,21 +233,21 @@ static const geometry residuals[] = {
     {24, 64, 40, 40, 64, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 8},
     {9, 88, 45, 43, 88, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 88}, /* depthwise, boxes */
     {12, 72, 77, 75, 72, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 72},
-    {9, 88, 45, 43, 88, {3, 3}, {1, 1}, {1, 1}, {3, 3}, {3, 3}, 88}, /* their gradients look outside the image */
+    {9, 88, 45, 43, 88, {3, 3}, {1, 1}, {1, 1}, {3, 3}, {3, 3}, 88}, /* their gradients read outside the image */
     {9, 88, 44, 43, 88, {3, 3}, {1, 1}, {1, 1}, {2, 0}, {0, 3}, 88},
-    {401, 40, 6, 7, 40, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 40}, /* boxes of several images, the last of fewer */
+    {401, 40, 6, 7, 40, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 40}, /* boxes of several images, the last smaller */
     {1203, 64, 5, 5, 64, {3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 64},
-    {2, 32, 21, 19, 72, {5, 5}, {2, 2}, {1, 1}, {2, 2}, {2, 2}, 1},  /* the last of many k-steps is not whole */
+    {2, 32, 21, 19, 72, {5, 5}, {2, 2}, {1, 1}, {2, 2}, {2, 2}, 1},  /* the last of many k-steps is partial */
     {12, 16, 56, 56, 96, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1}, /* less than a k-step of channels */
 };
 
-/* The same, of tiles of pixels with their halo in shared memory. */
+/* The same, for tiles of pixels with their halo in shared memory. */
 static const geometry halos[] = {
     {14, 8, 33, 26, 24, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},
     {24, 16, 31, 24, 8, {1, 5}, {1, 1}, {1, 2}, {0, 4}, {0, 3}, 1},
     {66, 72, 16, 16, 8, {2, 1}, {1, 1}, {1, 1}, {1, 0}, {0, 0}, 1},
     {36, 8, 32, 16, 136, {1, 2}, {1, 1}, {1, 1}, {0, 0}, {0, 1}, 1},
-    {30, 8, 40, 24, 16, {2, 2}, {2, 1}, {1, 1}, {0, 1}, {1, 0}, 1}, /* a stride down alone */
+    {30, 8, 40, 24, 16, {2, 2}, {2, 1}, {1, 1}, {0, 1}, {1, 0}, 1}, /* vertical stride only */
 };
 
 #endif

@@ -188,7 +188,7 @@ static void sequences(sdlf_model *net)
     give(net, sdlf_multi_head_attention(net, x, &heads));
 }
 
-/* Rows that see nothing: of a bool mask, and of a float one that is minus infinity there. */
+/* Fully masked rows: of a bool mask, and of a float mask that is minus infinity there. */
 static void hidden(sdlf_model *net)
 {
     sdlf_node x = sdlf_input(net, "sequence", SDLF_FLOAT32, sdlf_shape(5, 8));
@@ -217,7 +217,7 @@ static void recurrent(sdlf_model *net)
     give(net, sdlf_gru_from(net, x, h, &last));
 }
 
-/* States that are the same for all samples: ONNX wants them of the batch's size. */
+/* States that are the same for all samples: ONNX requires them to have the batch's size. */
 static void recurrent_from_one(sdlf_model *net)
 {
     sdlf_node x = sdlf_input(net, "sequence", SDLF_FLOAT32, sdlf_shape(5, 8));

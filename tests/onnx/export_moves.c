@@ -40,7 +40,7 @@ void export_moves(sdlf_model *net)
                                                .mode = mode}));
     give(net, as_integer(net, x, 3 + 1));
     give(net, sdlf_cast(net, x, &(sdlf_cast_options){.dtype = 5}));
-    /* far outside of every integer's range, and NaN */
+    /* far outside the range of every integer, and NaN */
     sdlf_node far = number(net, x, SDLF_LAYER_MULTIPLY, 1e25f, false), nan = function(net, far, SDLF_UNARY_LOG);
     for (int dtype = 1; dtype <= 4; dtype++) {
         give(net, sdlf_cast(net, far, &(sdlf_cast_options){.dtype = dtype}));
@@ -48,7 +48,7 @@ void export_moves(sdlf_model *net)
     }
 }
 
-/* Integers that others do not hold: of 20 x, of 1000 x and of all that there are; bytes with and without a sign. */
+/* Integers that do not fit other types: of 20 x, of 1000 x and of the whole range; bytes with and without a sign. */
 void export_narrowed(sdlf_model *net)
 {
     sdlf_node x = image(net, 2, 4, 6), far = number(net, x, SDLF_LAYER_MULTIPLY, 1e25f, false);

@@ -31,7 +31,7 @@ static void fill_parameters(sdlf_model *model)
     }
 }
 
-/* The larger ones have no layer that these lack; attention comes back as layers of its parts, under their names. */
+/* The larger networks have no layers that these lack; attention is read back as the layers of its parts, by name. */
 const char *const export_builtin[] = {"simple_cnn", "lenet5", "mlp", "fast_cnn", "resnet20", "mobilenet_v2", NULL};
 
 sdlf_model *export_case_model(const export_case *from, const char *builtin)
@@ -78,7 +78,7 @@ static const char *input_name(const sdlf_model *model, int index)
     return sdlf_model_layer(model, sdlf_model_input(model, index).layer)->name;
 }
 
-/* A ring: each node has itself and its neighbours. Its dense form too. */
+/* A ring graph: each node is linked to itself and its neighbours. Also creates its dense form. */
 static sdlf_status make_ring(sdlf_tensor *matrix, sdlf_tensor *dense, int64_t nodes)
 {
     int64_t each = nodes > 2 ? 3 : nodes;
@@ -145,8 +145,8 @@ static sdlf_status write_inputs(export_run_values *values, sdlf_model *model, sd
         const char *name = input_name(model, i);
         values->input_name[i] = name;
         values->input_count = i + 1;
-        if (sdlf_tensor_present(input)) continue;                       /* a matrix, which the plan knows */
-        if (sdlf_plan_input(plan, name, &binding) != SDLF_OK) continue; /* nobody reads it */
+        if (sdlf_tensor_present(input)) continue;                       /* a matrix, known to the plan */
+        if (sdlf_plan_input(plan, name, &binding) != SDLF_OK) continue; /* it is unread */
         const sdlf_tensor *given = like != NULL ? export_run_input(like, name) : input;
         if (given == NULL) return sdlf_fail(SDLF_ERROR_ARGUMENT, "there is no input '%s'", name);
         if (like == NULL) status = make_input(input, plan, name, i);

@@ -48,7 +48,7 @@ static sdlf_status run(const char *folder, const char *name, sdlf_model *model, 
     return status;
 }
 
-/* Networks read from ONNX files and trained further: one that was just written, and one that was trained elsewhere. */
+/* Networks read from ONNX files and trained further: one just exported, and one trained elsewhere. */
 static sdlf_status run_trained(const char *folder, int opset)
 {
     char path[2048];

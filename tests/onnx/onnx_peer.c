@@ -36,9 +36,9 @@ typedef struct peer {
     sdlf_model *model;
     sdlf_plan *plan;
     double relative, absolute, worst;
-    bool constants; /* every input but the first is known when the model is made */
-    bool writes;    /* the outputs, and compares nothing */
-    int64_t batch;  /* of open first dimensions; below 0, the plan's; 0: it is 1 */
+    bool constants; /* every input but the first is known when the model is created */
+    bool writes;    /* writes outputs, compares nothing */
+    int64_t batch;  /* of open first dimensions; negative: the plan's; 0: it is 1 */
 } peer;
 
 static sdlf_status read_numbered(sdlf_tensor *tensor, const char *folder, const char *what, int number)
@@ -48,7 +48,7 @@ static sdlf_status read_numbered(sdlf_tensor *tensor, const char *folder, const 
     return sdlf_tensor_read_file(tensor, path);
 }
 
-/* numpy has no bfloat16: where the model says so, the files hold their 16 bits as uint16, which are read as int32. */
+/* numpy has no bfloat16: if the model has this type, the files have its 16 bits as uint16, which are read as int32. */
 static void take_bits(sdlf_tensor *tensor, const char *type)
 {
     int64_t count = sdlf_tensor_count(tensor);
@@ -112,7 +112,7 @@ static sdlf_status write_inputs(const peer *p)
     for (int i = 0; i < p->input_count && status == SDLF_OK; i++) {
         if (is_known(p, i)) continue;
         sdlf_binding binding;
-        if (sdlf_plan_input(p->plan, p->report->input[i].name, &binding) != SDLF_OK) continue; /* nobody reads it */
+        if (sdlf_plan_input(p->plan, p->report->input[i].name, &binding) != SDLF_OK) continue; /* it is unread */
         int64_t count = sdlf_tensor_count(&p->input[i]);
         if (count != sdlf_tensor_count(&binding.tensor))
             return sdlf_fail(SDLF_ERROR_SHAPE, "input %d is %s and was expected to be %s", i,
@@ -195,7 +195,7 @@ static sdlf_status check_output(peer *p, const char *folder, int number)
     return status;
 }
 
-/* As CALCULATOR_NUMBER.npy. */
+/* Write the output as CALCULATOR_NUMBER.npy. */
 static sdlf_status write_output(const peer *p, const char *folder, const char *calculator, int number)
 {
     const char *name = p->report->output[number].name;
@@ -253,7 +253,7 @@ static sdlf_status run(peer *p, int count, char **words, bool *made)
     return status;
 }
 
-/* "Conv 1 to 22" for every operator of the standard's own domain, once. */
+/* Print "Conv 1 to 22" once for every operator of the standard's own domain. */
 static int print_operators(void)
 {
     const onnx_operator *row;
@@ -274,7 +274,7 @@ static int print_operators(void)
     return 0;
 }
 
-/* One model and its folders: words[4] and what follows. The calculator stays open. */
+/* Check one model on its folders: words[4] and the following words. The calculator stays open. */
 static void check_one(peer *p, int count, char **words)
 {
     bool made = false;
@@ -295,7 +295,7 @@ static void check_one(peer *p, int count, char **words)
     p->worst = 0;
 }
 
-/* Models with their folders from the standard input, a line each, tabs in between. */
+/* Check models and their folders from standard input, one model per line, separated by tabs. */
 static void check_lines(peer *p, char **words)
 {
     static char line[1 << 16];

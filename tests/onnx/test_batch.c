@@ -20,7 +20,7 @@ static void add_integer(bytes *node, const char *name, int64_t value)
     bytes_message(node, 5, &attribute);
 }
 
-/* A weight of int64. */
+/* Append a weight of int64. */
 static void add_weights(bytes *graph, const char *name, const int64_t *values, int count)
 {
     bytes tensor = {.size = 0};
@@ -36,16 +36,16 @@ static void add_weight(bytes *graph, const char *name, int64_t value)
     add_weights(graph, name, &value, 1);
 }
 
-/* y = `type`(x, the inputs named in `inputs`), x of (1,3,4); an attribute, and weights of one number each. */
+/* y = `type`(x, the inputs named in `inputs`), x of (1,3,4); an attribute, and weights of one element each. */
 typedef struct one_node {
-    /* Its output goes through one of this operator, in front of x where that takes several; NULL: it is y. */
+    /* Its output is the input of this operator, before x if that has several inputs; NULL: it is y. */
     const char *behind;
     const char *type, *attribute;
     int64_t value;
     const char *inputs[4];
     int64_t weights[4];
-    bool fixed; /* is it for one sample alone? */
-    bool open;  /* is x of (N,3,4)? */
+    bool fixed; /* only valid for one sample */
+    bool open;  /* x is (N,3,4) */
 } one_node;
 
 /* The graph, with its input x of (`first`,3,4) and its output y. */
@@ -170,7 +170,7 @@ static void the_batch_is_the_plans(void)
     sdlf_model_free(model);
 }
 
-/* A batch that no input could have is its giver's mistake. */
+/* A batch that no input can have is the caller's mistake. */
 static void a_batch_needs_an_input(void)
 {
     const one_node nodes[] = {{.type = "Gather", .attribute = "axis", .value = 1, .inputs = {"i"}}};
@@ -208,8 +208,8 @@ static sdlf_status import_links(sdlf_model **model, const link *links, int count
     return import_graph(model, &graph, 1, NULL);
 }
 
-/* All elements in one axis, where more samples are more elements: an operator that selects some of them, or of their
- * copies, is for one sample. */
+/* All elements in one axis, so that more samples are more elements: an operator that selects some of them, or of their
+ * copies, is only valid for one sample. */
 static void parts_of_joined_samples_are_for_one(void)
 {
     static const struct {
@@ -241,7 +241,7 @@ static void parts_of_joined_samples_are_for_one(void)
     sdlf_calculator_close(calculator);
 }
 
-/* An attribute that is a list of numbers. */
+/* Append an attribute that is a list of integers. */
 static void add_integers(bytes *node, const char *name, const int64_t *values, int count)
 {
     bytes attribute = {.size = 0};
@@ -251,10 +251,10 @@ static void add_integers(bytes *node, const char *name, const int64_t *values, i
     bytes_message(node, 5, &attribute);
 }
 
-/* An operator between those that are read, the value that it makes, an attribute or a second operand of int64. */
+/* An operator, the name of its output, and an attribute or a second operand of int64. */
 typedef struct operation {
     const char *type, *inputs[2], *output;
-    const char *attribute; /* `numbers` are its; NULL: they are a weight */
+    const char *attribute; /* of `numbers`; NULL: they are a weight */
     int64_t numbers[4];
     int count;
     bool is_list; /* of the attribute */
@@ -286,7 +286,7 @@ static sdlf_status import_operations(sdlf_model **model, const operation *all)
     return import_graph(model, &graph, 1, NULL);
 }
 
-/* Of so many samples that begin at x; -1: refused. Else how many elements there are. */
+/* Run that many samples, starting at x. Returns the number of output elements; -1: rejected. */
 static int64_t run_samples(sdlf_model *model, sdlf_calculator *calculator, int64_t batch, const float *x, float *y)
 {
     sdlf_plan *plan = NULL;
@@ -323,8 +323,8 @@ static void samples_are_apart_or_refused(void)
 #define REDUCE(kind, axis) NODE(kind, "b", "y", LIST("axes", 1, axis))
     static const struct {
         const char *what;
-        int64_t outer; /* elements of y in front of the samples */
-        bool fixed;    /* must it be refused? */
+        int64_t outer; /* elements of y before the samples axis */
+        bool fixed;    /* must be rejected */
         operation all[MAX_OPERATIONS];
     } cases[] = {
         {"tokens joined along the batch",
@@ -356,7 +356,7 @@ static void samples_are_apart_or_refused(void)
     };
     sdlf_calculator *calculator;
     float x[MAX_SAMPLES * SAMPLE], one[MAX_RESULTS], y[MAX_RESULTS];
-    for (int i = 0; i < MAX_SAMPLES * SAMPLE; i++) x[i] = (float)(i * 17 % 37) / 8 - 2; /* none of them twice */
+    for (int i = 0; i < MAX_SAMPLES * SAMPLE; i++) x[i] = (float)(i * 17 % 37) / 8 - 2; /* all distinct */
     CHECK_OK(sdlf_calculator_open(&calculator, "reference", NULL));
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         sdlf_model *model = NULL;
@@ -392,7 +392,7 @@ static void an_open_batch_is_set(void)
     CHECK(strstr(sdlf_error_message(), "sdlf_onnx_options.batch") == NULL);
 }
 
-/* y = `type`(x of (N,3,4), w), a constant of that shape, along the axis: what of it fits no batch, and what may be of one. */
+/* y = `type`(x of (N,3,4), w), w a constant of that shape, along the axis: cases that fit no batch, and others. */
 static void a_batch_is_not_to_blame_for_all(void)
 {
     static const struct {
@@ -433,7 +433,7 @@ static void a_batch_is_not_to_blame_for_all(void)
     }
 }
 
-/* Places of maxima are counted through the whole input, batch and all: a plan for another batch is refused. */
+/* Indices of maxima are linear over the whole input, including the batch: a plan for another batch is rejected. */
 static void places_are_for_one_batch(void)
 {
     sdlf_model *model;
@@ -447,7 +447,7 @@ static void places_are_for_one_batch(void)
     sdlf_model_free(model);
 }
 
-/* y = x + w, both of (1,3,4): of any batch, w is added to each sample. */
+/* y = x + w, both of (1,3,4): for any batch, w is added to each sample. */
 static void constants_are_one_for_all_samples(void)
 {
     enum { SAMPLES = 3, COUNT = 12 };

@@ -15,7 +15,7 @@
 
 enum { MEGA = 1 << 20 };
 
-/* 200 kB of them become 23 MB: each of two bytes is a message of its own. */
+/* 200 kB of them become 23 MB: each takes two bytes in the file and is a separate message. */
 static void empty_attributes(void)
 {
     hostile_graph graph = {.data = NULL};
@@ -30,19 +30,19 @@ static void empty_attributes(void)
     sdlf_onnx_report *report;
     CHECK_FAILS(sdlf_onnx_inspect(&report, path, &(sdlf_onnx_options){.read_memory = 4 * MEGA}), SDLF_ERROR_MEMORY,
                 "more than the 4.2 MB");
-    /* alone, such a file may expand further, and is rejected for its content */
+    /* by itself, such a file may expand further, and is rejected for its content */
     CHECK_FAILS(sdlf_model_from_onnx(&model, path, NULL), SDLF_ERROR_UNSUPPORTED, "attribute ''");
     CHECK(setenv("SDLF_READ_MEMORY", "1M", 1) == 0);
     CHECK_FAILS(sdlf_model_from_onnx(&model, path, NULL), SDLF_ERROR_MEMORY, "more than the 1.0 MB");
     CHECK(setenv("SDLF_READ_MEMORY", "1X", 1) == 0);
     CHECK_FAILS(sdlf_model_from_onnx(&model, path, NULL), SDLF_ERROR_ARGUMENT, "SDLF_READ_MEMORY is '1X'");
     CHECK(unsetenv("SDLF_READ_MEMORY") == 0);
-    CHECK(setenv("SDLF_MEMORY", "1M", 1) == 0); /* less than the process has already */
+    CHECK(setenv("SDLF_MEMORY", "1M", 1) == 0); /* less than the process already uses */
     CHECK_FAILS(sdlf_model_from_onnx(&model, path, NULL), SDLF_ERROR_MEMORY, "half of what is available");
     CHECK(unsetenv("SDLF_MEMORY") == 0);
 }
 
-/* n, n n, n n n n, ...: 2^29 elements at the end. */
+/* n, then n twice, four times, ...: 2^29 elements at the end. */
 static void concatenated_with_itself(void)
 {
     hostile_graph graph = {.data = NULL};
@@ -80,7 +80,7 @@ static void constants_of_nothing(void)
     sdlf_onnx_report_free(report);
 }
 
-/* Constants of 2 MB, each computed from the previous one within 10 MB: none is kept for longer than it is
+/* Constants of 2 MB, each computed from the previous one, within 10 MB: none is kept longer than
  * needed. */
 static void folded_constants_are_let_go(void)
 {
@@ -143,7 +143,7 @@ static int64_t allocations_of(int nodes)
     return test_allocations() - before;
 }
 
-/* Ten times the nodes take ten times the time, and no more stack. */
+/* Ten times as many nodes take ten times the time, and no more stack. */
 static void long_chains(void)
 {
     int64_t some = allocations_of(10000), many = allocations_of(100000);

@@ -48,7 +48,7 @@ static void what_is_said_twice_is_refused(void)
 {
     static const struct {
         contradiction file;
-        const char *text; /* NULL: it is well */
+        const char *text; /* NULL: valid */
     } cases[] = {
         {{1, 0, 1, FLOAT, 1}, NULL},
         {{1, OPSET, 1, FLOAT, 1}, NULL},
@@ -72,7 +72,7 @@ static void what_is_said_twice_is_refused(void)
     }
 }
 
-/* Each name is compared with all before it. */
+/* Each name is compared with all earlier ones. */
 static void very_many_outputs_are_refused(void)
 {
     enum { COUNT = 4097 };

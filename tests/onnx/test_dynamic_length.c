@@ -44,7 +44,7 @@ static sdlf_status import_pair(sdlf_model **model, const char *type, const char 
     return sdlf_model_from_onnx(model, test_path("counted.onnx"), NULL);
 }
 
-/* Of 2x3 elements those that are not 0: their places in order, as many as there are. */
+/* The indices of the nonzero elements of 2x3, in order, and their number. */
 static void what_counts_is_moved_together(void)
 {
     static const float x[2][6] = {{0, 1, 0, 2, 0, 3}, {0, 0, 0, 0, 0, 0}};
@@ -109,7 +109,7 @@ static void only_what_treats_all_alike_reads_them(void)
     }
 }
 
-/* In C: both are outputs, and none is its own length. */
+/* In C: both are outputs, and neither is its own length. */
 static void lengths_are_outputs(void)
 {
     for (int wrong = 0; wrong < 4; wrong++) {

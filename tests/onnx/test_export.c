@@ -53,7 +53,7 @@ static void compare_runs(sdlf_model *model, sdlf_model *again, int64_t batch, bo
     export_run_release(&found);
 }
 
-/* Read the file for that batch: some networks have it in their shapes once they are made of an ONNX file. */
+/* Read the file for that batch: some networks have the batch in their shapes when created from an ONNX file. */
 static void read_back(sdlf_model *model, const char *path, int64_t batch, bool open)
 {
     sdlf_model *again = NULL;
@@ -95,7 +95,7 @@ static const char *const writers[] = {
 #undef SDLF_LAYER
 };
 
-/* The cases have every class of layers that has a writer, so that a new one is not forgotten, and the losses. */
+/* The cases contain every layer class that has a writer, so that a new one is not forgotten, and the losses. */
 static void no_layer_is_missing(void)
 {
     for (int i = 0; sdlf_layer_class_at(i) != NULL; i++) {
@@ -135,7 +135,7 @@ static void built_in_networks_come_back(void)
     }
 }
 
-/* A network is written, read, trained on, written again, read again. */
+/* A network is written, read, trained further, written again and read again. */
 static void trained_on_and_back(void)
 {
     const char *start = test_path("start.onnx"), *path = test_path("trained.onnx");
@@ -171,7 +171,7 @@ static bool contains(const char *bytes, int64_t count, const char *text)
     return false;
 }
 
-/* How samples are to be normalised is in the metadata; the same model is the same file. */
+/* The normalisation of samples is in the metadata; the same model gives the same file. */
 static void says_what_it_is(void)
 {
     static char bytes[2][1 << 19];
@@ -196,7 +196,7 @@ static void says_what_it_is(void)
     sdlf_model_free(model);
 }
 
-/* The graph accepts raw samples, and gives the model's results for normalised ones. */
+/* The graph accepts raw samples, and gives the model's results for the normalised ones. */
 static void normalization_may_stand_in_front(void)
 {
     for (int channels = 0; channels <= 3; channels += 3) {
@@ -217,7 +217,7 @@ static void normalization_may_stand_in_front(void)
             const sdlf_normalization *left = sdlf_model_normalization(again);
             CHECK(left->known && left->mean == 0 && left->scale == 1 && left->channels.count == 0 &&
                   left->fit == SDLF_FIT_CROP);
-            float *value = expected.input[0].data; /* as they are before they are normalised */
+            float *value = expected.input[0].data; /* before normalisation */
             for (int64_t i = 0; i < sdlf_tensor_count(&expected.input[0]); i++) {
                 const int c = (int)(i / 20 % 3);
                 value[i] = channels > 0 ? value[i] / how.channels.scale[c] + how.channels.mean[c]
@@ -257,10 +257,10 @@ static void weights_may_lie_outside(void)
     sdlf_model_free(model);
 }
 
-/* Weights without their graph are nothing. */
+/* Weights are not written without their graph. */
 static void weights_do_not_come_alone(void)
 {
-    const char *path = test_path("folder.onnx"); /* a folder in the graph's place */
+    const char *path = test_path("folder.onnx"); /* a folder with the graph's name */
     mkdir(path, 0700);
     sdlf_model *model = export_case_model(NULL, "lenet5");
     CHECK_FAILS(sdlf_model_to_onnx(model, path, &(sdlf_onnx_export_options){.external_data = true}, NULL),
@@ -289,7 +289,7 @@ static void every_allocation(void)
     sdlf_model_free(model);
 }
 
-/* Each block needs the same tables of rotary positions and of the causal mask, (T,T): the file stores them once. */
+/* Each block needs the same tables of rotary positions and the causal mask, (T,T): the file stores them once. */
 static void equal_tables_are_one(void)
 {
     int64_t bytes[2];

@@ -30,7 +30,7 @@ int __wrap_renameat2(int old_folder, const char *old, int new_folder, const char
 int __real_unlinkat(int folder, const char *name, int flags);
 int __wrap_unlinkat(int folder, const char *name, int flags);
 
-/* A program of its own: one that is only forked would share our locks. */
+/* Starts a separate program: a child that is only forked would share our locks. */
 static void start_other(void)
 {
     fflush(stdout);
@@ -65,7 +65,7 @@ int __wrap_rename(const char *old, const char *new)
     return result;
 }
 
-/* Of weights to a name that nothing has. */
+/* Renames weights to a name that does not exist yet. */
 int __wrap_renameat2(int old_folder, const char *old, int new_folder, const char *new, unsigned flags)
 {
     if (rename_fails()) return -1;
@@ -78,7 +78,7 @@ int __wrap_unlinkat(int folder, const char *name, int flags)
 {
     if (other_when == AT_REMOVAL) {
         start_other();
-        nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL); /* it would be done by now, if nothing held it up */
+        nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL); /* it would be done by now if nothing blocked it */
     }
     return __real_unlinkat(folder, name, flags);
 }
@@ -106,7 +106,7 @@ static sdlf_status export_to(const char *path, uint64_t seed, bool outside)
     return status;
 }
 
-/* The seed, 1 or 2, of the weights that the graph has; 0: it cannot be read; -1: of no export. */
+/* The seed, 1 or 2, of the graph's weights; 0: it cannot be read; -1: of neither export. */
 static int seed_of(const char *path)
 {
     sdlf_model *net = NULL;
@@ -147,7 +147,7 @@ static void old_weights_go_with_their_graph(void)
     CHECK_TEXT(again, first);
     CHECK_OK(export_to(path, 1, true));
     CHECK_EQUAL(seed_of(path), 1);
-    CHECK_OK(export_to(path, 2, false)); /* they lie in the graph */
+    CHECK_OK(export_to(path, 2, false)); /* stored in the graph */
     CHECK_EQUAL(seed_of(path), 2);
     CHECK_EQUAL(files_like(path), 1);
 }
@@ -236,7 +236,7 @@ static void a_full_disk_changes_nothing(void)
     CHECK_EQUAL(files_like(path), 2);
 }
 
-/* Another export to the same name comes to its end in the middle of one: whichever graph is there afterwards has its
+/* Another export to the same name completes in the middle of one: whichever graph exists afterwards has its own
  * weights. */
 static void two_meet(void)
 {
@@ -247,9 +247,9 @@ static void two_meet(void)
     static const struct {
         int when, before, ours, others, after; /* seeds */
     } meeting[] = {
-        {BEFORE_GRAPH, 2, 1, 2, 1}, /* our weights are there, and its graph does not read them */
-        {BEHIND_GRAPH, 1, 2, 1, 1}, /* its graph is there, and does not read our weights */
-        {AT_REMOVAL, 1, 2, 1, 1},   /* it wants the weights that we are removing */
+        {BEFORE_GRAPH, 2, 1, 2, 1}, /* our weights exist, but its graph does not read them */
+        {BEHIND_GRAPH, 1, 2, 1, 1}, /* its graph exists, and does not read our weights */
+        {AT_REMOVAL, 1, 2, 1, 1},   /* it needs the weights that we are removing */
     };
     const char *path = test_path("meeting.onnx");
     for (size_t i = 0; i < sizeof meeting / sizeof meeting[0]; i++) {
@@ -277,8 +277,8 @@ static void export_for_ever(const char *path, uint64_t seed)
         }
 }
 
-/* Several export to one name, some are killed on the way. Who reads meanwhile finds one of the two networks, or weights
- * that have just been removed, and never a mixture; who reads afterwards finds a whole one. */
+/* Several processes export to one name, some are killed midway. Concurrent readers find one of the two networks, or
+ * that weights have just been removed, and never a mixture; later readers find a complete network. */
 static void several_export_at_once(void)
 {
     enum { WRITERS = 4, ROUNDS = 6 };

@@ -12,7 +12,7 @@
 #include "framework/plan/networks.h"
 #include "onnx/fixtures.h"
 
-/* Tolerance: both compute in float32, in different orders. */
+/* The tolerance covers float32 sums in different orders. */
 static void check_close(const sdlf_tensor *found, const sdlf_tensor *expected, sdlf_dtype dtype, const char *what)
 {
     double worst = 0, largest = 0;
@@ -33,7 +33,7 @@ static const char *in_folder(const char *folder, const char *what, int number)
     return path;
 }
 
-/* The model on the inputs in `folder`, against the outputs there. */
+/* Run the model on the inputs in `folder`, and compare with the outputs there. */
 static void run_model(const char *path, const char *folder, const char *calculator_name, sdlf_dtype dtype)
 {
     sdlf_model *model = NULL;
@@ -95,7 +95,7 @@ static void fixtures_run_everywhere(void)
         }
 }
 
-/* Scales of QLinearConv stay with its integers: none becomes a part of weights. */
+/* The scales of QLinearConv stay separate from its integers: none is folded into weights. */
 static void integer_convolutions_stay_integers(void)
 {
     sdlf_model *model;
@@ -133,7 +133,7 @@ static void a_published_network_runs(void)
     }
 }
 
-/* Biases in a separate Add become the layer's, so that they are trained and fused like others. */
+/* Biases in a separate Add become biases of the layer, so that they are trained and fused like others. */
 static void biases_are_taken_in(void)
 {
     sdlf_model *model;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Integer constants of operators that float32 cannot represent: exact, or rejected. */
+/* Integer constants of operators that float32 cannot represent are used exactly, or rejected. */
 #include "testing.h"
 
 #include <stdio.h>
@@ -11,13 +11,13 @@
 
 enum { INT64 = 7, UINT64 = 13 };
 
-/* An input of the node: `count` integers, 0 being one number without a shape. */
+/* An input of the node: `count` integers, or for 0 a scalar. */
 typedef struct constant {
     int type, count;
     int64_t item[2];
 } constant;
 
-/* y = `type`(x, the constants), x being three of int64; without `reads`, y = `type`(the constants). */
+/* y = `type`(x, the constants), where x is three int64; without `reads`, y = `type`(the constants). */
 static sdlf_status import_node(sdlf_model **model, const char *type, bool reads, const constant *given, int count)
 {
     bytes node = {.size = 0}, graph = {.size = 0}, file = {.size = 0}, set = {.size = 0};

@@ -42,7 +42,7 @@ static void write_inputs(sdlf_plan *plan, const sdlf_model *model)
     }
 }
 
-/* All outputs, concatenated, from malloc. */
+/* All outputs, concatenated; the caller frees them. */
 static char *run(sdlf_calculator *calculator, sdlf_calculator *other, const char *path, sdlf_dtype dtype, bool leave,
                  size_t *size)
 {
@@ -80,7 +80,7 @@ static char *run(sdlf_calculator *calculator, sdlf_calculator *other, const char
     return all;
 }
 
-/* In both types, by itself and with every other layer on `other`. */
+/* Compare results in both types, with all layers on one calculator and with every other layer on `other`. */
 static void compare(sdlf_calculator *calculator, sdlf_calculator *other, const char *path)
 {
     for (int i = 0; i < 4; i++) {
@@ -98,7 +98,7 @@ static void compare(sdlf_calculator *calculator, sdlf_calculator *other, const c
     }
 }
 
-/* Normalisation that is folded in, weights that are transposed or repeated, in a file beside the model's, of
+/* Folded normalisation, weights that are transposed or repeated, in a file beside the model, or
  * integers. */
 static void results_are_the_same(void)
 {
@@ -152,7 +152,7 @@ static void the_model_waits_for_its_plan(void)
     sdlf_calculator_close(reference);
 }
 
-/* Adding a layer would part the model from its file. */
+/* Adding a layer would make the model differ from its file. */
 static void no_layer_is_added(void)
 {
     sdlf_model *model = NULL;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a model keeps of an ONNX file whose weights are left in it: their locations, and elements that were computed and
+/* What a model keeps in memory when its weights are left in the ONNX file: their locations, and computed elements that
  * are not in the file. */
 #include "onnx/fixtures.h"
 
@@ -33,8 +33,8 @@ static void add_node(bytes *graph, const char *type, const char *const *inputs, 
     bytes_message(graph, 1, &node);
 }
 
-/* y = relu(x (a b) + c) r + s: the product's weight is worked out from two others, the first bias is in the file, and
- * so is the second weight; the second bias is one element, worked out, for all. */
+/* y = relu(x (a b) + c) r + s: the first weight is computed from two others, the first bias and the second weight are
+ * in the file; the second bias is one computed element, used for all. */
 static const char *write_folded(void)
 {
     static float a[ROWS * COLUMNS], r[COLUMNS * COLUMNS], b = 3, c[COLUMNS] = {0.5f, -1, 2, 0.25f},
@@ -88,7 +88,7 @@ static void what_was_worked_out_stays(void)
     CHECK(found[0] != 0 && found[0] != found[1]);
 }
 
-/* y = x w, whose w is an input of the graph that the caller knows, and forgets. */
+/* y = x w, where w is an input of the graph that the caller passes as a constant, and then frees. */
 static void what_the_caller_knew_stays(void)
 {
     static const int sides[] = {8, 600}; /* the second: 1.44 MB */
@@ -152,7 +152,7 @@ static void what_it_says_of_the_network_goes(void)
     int64_t with_weights = test_live_bytes() - before, most = test_peak_bytes() - before;
     CHECK_OK(sdlf_model_from_onnx(&left, path, &leaving));
     int64_t without = test_live_bytes() - before - with_weights;
-    CHECK(most > with_weights + 2 * LITTLE); /* what the file says, while it is read */
+    CHECK(most > with_weights + 2 * LITTLE); /* the file's description, while it is read */
     if (!CHECK(without < with_weights + LITTLE))
         printf("    %lld bytes, the model alone %lld\n", (long long)without, (long long)with_weights);
     sdlf_model_free(whole);

@@ -50,7 +50,7 @@ static void pieces_are_read_where_they_are_needed(void)
     onnx_map_close(&map);
 }
 
-/* A descriptor that is not for reading: the first failure's reason stays. */
+/* A descriptor not open for reading: the reason of the first failure is kept. */
 static void what_cannot_be_read_is_told(void)
 {
     static unsigned char content[SIZE];
@@ -123,7 +123,7 @@ static void what_is_forgotten_is_read_again(void)
 static void what_is_no_file_is_told(void)
 {
     onnx_map map;
-    CHECK(mkfifo(test_path("pipe"), 0600) == 0); /* nobody writes to it, and nobody waits */
+    CHECK(mkfifo(test_path("pipe"), 0600) == 0); /* nobody writes to it, but the call does not block */
     CHECK_FAILS(onnx_map_open(&map, test_path("pipe")), SDLF_ERROR_IO, "it is not a regular file");
     CHECK(onnx_map_open(&map, test_path("missing")) == SDLF_ERROR_IO);
     CHECK_FAILS(onnx_map_open(&map, "/"), SDLF_ERROR_IO, "it is a folder");

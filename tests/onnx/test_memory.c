@@ -17,7 +17,7 @@
 
 enum { SIDE = 1024, BATCH = 256, LITTLE = 700 << 10 };
 
-/* A file with y = x w, w of SIDE x SIDE float32 or float64, with its elements at the very end. */
+/* Write a file with y = x w, w of SIDE x SIDE float32 or float64, with its elements at the very end. */
 static const char *write_model(const char *name, bool wide, bool transposed)
 {
     bytes node = {.size = 0}, attribute = {.size = 0}, weight = {.size = 0}, graph = {.size = 0}, model = {.size = 0};
@@ -121,7 +121,7 @@ static void looking_takes_no_weights(void)
 }
 
 #if SDLF_TEST_ONNX
-/* The weight is not buffered with the file's content either. */
+/* The weight does not remain buffered with the file's content either. */
 static void a_weight_does_not_stay_in_the_file(void)
 {
     onnx_file file;
@@ -135,7 +135,7 @@ static void a_weight_does_not_stay_in_the_file(void)
     onnx_file_close(&file);
 }
 
-/* Another program cuts the file off after it was opened. */
+/* Another program truncates the file after it was opened. */
 static void a_file_that_becomes_shorter_is_told(void)
 {
     for (int transposed = 0; transposed < 2; transposed++) {

@@ -32,7 +32,7 @@ static void flags_are_0_or_1(void)
     one_check_refused(&m, SDLF_ERROR_FORMAT, "attribute 'ceil_mode' is 9223372036854775807; 0 or 1 was expected");
 }
 
-/* For constants as well as for computed values. */
+/* Integer overflow wraps around, for constants as well as for computed values. */
 static void integers_of_constants_wrap_around(void)
 {
     for (int constant = 0; constant < 2; constant++) {
@@ -60,7 +60,7 @@ static void integers_of_constants_wrap_around(void)
     }
 }
 
-/* By default, the largest float. */
+/* The default bounds are the largest floats. */
 static void bounds_of_clip(void)
 {
     const one_input x = {ONE_FLOAT, 1, {4}, {1e35, -1e35, 2, -3}, false}, none = {0};
@@ -80,7 +80,7 @@ static void bounds_of_clip(void)
               "4", (const double[]){INFINITY, -1, 2, -1});
 }
 
-/* The largest float, which an open side is, goes through a network file. */
+/* The largest float, which represents an open side, survives a network file. */
 static void open_bounds_in_a_file(void)
 {
     const one_input x = {ONE_FLOAT, 1, {1}, {0}, false}, low = {ONE_FLOAT, 0, {0}, {-1}, true};
@@ -185,7 +185,7 @@ static void no_epsilon(void)
               "1x1", (const double[]){0x1p21});
 }
 
-/* Of one dimension as of two. */
+/* Inputs may have one dimension as well as two. */
 static void features_of_one_sample(void)
 {
     const one_input x = {ONE_FLOAT, 1, {2}, {3, -1}, false};

@@ -33,13 +33,13 @@ enum {
     INT2 = 26
 };
 
-/* y = `type`(a, b) of such elements, three each (or as many as `count` says); an attribute. */
+/* y = `type`(a, b) with these element types, of three elements each (or `count`); an attribute. */
 typedef struct one_node {
     const char *type;
-    int a, b, y; /* element types; b 0: there is none */
+    int a, b, y; /* element types; b 0: absent */
     const char *attribute;
     uint64_t value;
-    bool one; /* b is one number for all */
+    bool one; /* b is one value for all */
 } one_node;
 
 static sdlf_status import_node(sdlf_model **model, const one_node *wanted, int64_t count)
@@ -67,7 +67,7 @@ static sdlf_status import_node(sdlf_model **model, const one_node *wanted, int64
     return sdlf_model_from_onnx(model, test_path("narrow.onnx"), NULL);
 }
 
-/* Three numbers a and b in, three out, all of them as float64. */
+/* Run on three values a and b, and compare three outputs, all as float64. */
 static void check_run(const one_node *wanted, const double *a, const double *b, const double *expected)
 {
     sdlf_model *model = NULL;
@@ -112,7 +112,7 @@ static void what_stays_in_range_is_exact(void)
     check_run(&(one_node){"Relu", INT16, 0, INT16, NULL, 0, false}, low, NULL, (const double[]){0, 5, 7});
 }
 
-/* Which exponents are odd does not get lost where they are no float32. */
+/* The parity of exponents is kept even if float32 cannot represent them. */
 static void large_exponents(void)
 {
     const double base[] = {-1, -2, 3}, odd[] = {16777217, -16777217, -16777219}, even[] = {1LL << 40, 2, 3};
@@ -121,7 +121,7 @@ static void large_exponents(void)
     check_run(&(one_node){"Pow", FLOAT, INT32, FLOAT, NULL, 0, false}, base, odd, (const double[]){-1, 0, 0});
 }
 
-/* Casts of integers to smaller ones keep the low bits, as the standard has it. */
+/* Casts of integers to smaller ones keep the low bits, as in the standard. */
 static void smaller_integers_keep_low_bits(void)
 {
     const double x[] = {300, -1, -2147483648.0}, wide[] = {4294967296.0 * 5 + 7, -2147483649.0, 2147483648.0},
@@ -149,7 +149,7 @@ static void quantised_values_saturate(void)
               (const double[]){2, 2, 2}, (const double[]){131070, 0, 2});
 }
 
-/* Integers of two bytes and less: the low bits, with the sign that these have. */
+/* Integers of two bytes and less: the low bits, interpreted with their sign. */
 static void casts_wrap_around(void)
 {
     const double x[] = {-9.7, 7.9, 70000}, y[] = {40000, -3, 300}, z[] = {-3, 300, 0};

@@ -24,7 +24,7 @@ static sdlf_status open_plan(sdlf_model **model, sdlf_plan **plan, int64_t rows,
             .batch = rows, .forward = calculator, .consume_parameters = leave, .no_fusion = no_fusion});
 }
 
-/* Any number of rows of the fixture's batch, 1 to 8, gives onnxruntime's results. */
+/* Any number of rows of the fixture's batch, 1 to 8, matches onnxruntime's results. */
 static void any_number_of_rows(void)
 {
     sdlf_tensor x, y;
@@ -58,7 +58,7 @@ static int64_t bytes_of(bool leave, bool no_fusion)
     return memory.arena + memory.parameters;
 }
 
-/* Of 1,670 weights 4 bits or 8, with their scales, take less than half of float32. */
+/* 1,670 weights of 4 or 8 bits, with their scales, take less than half the memory of float32. */
 static void packed_weights_take_less(void)
 {
     int64_t packed = bytes_of(true, false), floats = bytes_of(true, true);
@@ -66,7 +66,7 @@ static void packed_weights_take_less(void)
     if (packed >= floats / 2) printf("%lld and %lld bytes\n", (long long)packed, (long long)floats);
 }
 
-/* Values that are changed would not be seen: a plan that does not take them computes with floats. */
+/* Packed copies would miss later changes of the values: a plan that does not consume them computes with floats. */
 static void plans_that_do_not_take_have_floats(void)
 {
     CHECK(bytes_of(false, false) > bytes_of(true, false));

@@ -30,7 +30,7 @@ static void sizes_are_kept(void)
     CHECK_OK(get(plans, 2, 7, 5, &again));
     CHECK(first == again && first != second);
     CHECK_EQUAL(sdlf_plan_cache_made(plans), 2);
-    CHECK_OK(get(plans, 1, 3, 9, &again)); /* in the place of the second */
+    CHECK_OK(get(plans, 1, 3, 9, &again)); /* replaces the second */
     CHECK_EQUAL(sdlf_plan_cache_made(plans), 3);
     CHECK_OK(get(plans, 2, 7, 5, &again));
     CHECK(first == again);
@@ -93,7 +93,7 @@ static void what_does_not_fit_is_refused(void)
     CHECK_EQUAL(sdlf_plan_cache_made(NULL), 0);
 }
 
-/* Makes a plan, and lets it go. */
+/* Creates a plan, and frees it. */
 static sdlf_status make_one(void *context)
 {
     const sdlf_onnx_shape shapes[] = {{"m", sdlf_shape(1, 2, 3, 1)}, {"x", sdlf_shape(1, 1, 3, 4)}};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf_quantize: the results of its files, the steps they become, and rejected arguments. */
+/* sdlf_quantize: the results of its files, the steps of their plans, and rejected arguments. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -14,7 +14,7 @@ enum { SIDE = 28, PIXELS = SIDE * SIDE, CLASSES = 10, BATCH = 4 };
 static sdlf_dataset *digits;
 static sdlf_calculator *cpu;
 
-/* Batch normalisation, a residual sum, pooling, a change of shape, a product; statistics and weights of any size. */
+/* Batch normalisation, a residual sum, pooling, a reshape, a product; statistics and weights of various magnitudes. */
 static sdlf_model *residual_net(void)
 {
     sdlf_model *net = sdlf_model_create("residual");
@@ -56,7 +56,7 @@ static void run_net(sdlf_model *net, sdlf_calculator *calculator, float *scores,
     sdlf_plan_free(plan);
 }
 
-/* The largest difference between the network and its file, as a part of the range of its scores; `steps`: integer
+/* The largest difference between the network and its file, as a fraction of the range of its scores; `steps`: integer
  * products on cpu. */
 static double error_of(sdlf_model *net, const char *path, int *steps)
 {
@@ -98,7 +98,7 @@ static void every_calibration_stays_near(void)
             CHECK_EQUAL(written.left, 0);
             CHECK_EQUAL(written.samples, 64);
             CHECK(written.bytes > 0 && written.bytes < 3 * written.bytes_before);
-            /* 8 bits: some hundredths; entropy calibration clips rare values instead */
+            /* 8 bits: a few hundredths; entropy calibration clips rare values instead */
             double error = error_of(net, path, &steps);
             CHECK(error > 0 && error < (c == SDLF_CALIBRATION_ENTROPY ? 0.4 : 0.05));
             CHECK_EQUAL(steps, 3);
@@ -122,7 +122,7 @@ static void every_calculator_runs_it(void)
         int steps = 0;
         run_net(quantised, calculator, scores, &steps);
         CHECK_EQUAL(steps, calculator->type->kernel[SDLF_QUANTIZED_CONV2D].run != NULL ? 3 : 0);
-        for (int i = 0; i < BATCH * CLASSES; i++) /* a number between two bytes may be rounded apart */
+        for (int i = 0; i < BATCH * CLASSES; i++) /* a value between two bytes may be rounded either way */
             CHECK_CLOSE((double)scores[i], (double)first[i], 0.05);
         sdlf_calculator_close(calculator);
     }
@@ -179,7 +179,7 @@ static void layers_are_skipped(void)
     sdlf_model_free(net);
 }
 
-/* A network of one product, between its input and its output. */
+/* A network of a single product. */
 static void one_layer(void)
 {
     const char *path = test_path("one.onnx");
@@ -198,7 +198,7 @@ static void one_layer(void)
     sdlf_model_free(net);
 }
 
-/* Weights that are none, and a data set without a sample. */
+/* Weights that are not finite, and a data set without samples. */
 static void numbers_are_finite(void)
 {
     const char *path = test_path("finite.onnx");

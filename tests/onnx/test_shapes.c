@@ -12,7 +12,7 @@
 #include "onnx/bytes.h"
 #include "onnx/fixtures.h"
 
-/* Dimensions of x: a number, or where it is 0 the name, "" for none. */
+/* Dimensions of x: a size, or for size 0 the name, "" for none. */
 typedef struct dimension {
     int64_t size;
     const char *name;
@@ -27,8 +27,8 @@ static void add_weight(bytes *graph, const char *name, float value)
     bytes_message(graph, 5, &weight);
 }
 
-/* x of these four dimensions -> Clip(low, high), or with an axis Flatten -> y, whose shape the file says as `said`, or
- * not */
+/* x of these four dimensions -> Clip(low, high), or with an axis Flatten -> y, whose shape the file states as `said`,
+ * or omits */
 static void write_model(const char *path, const dimension *x, const int64_t *said, float low, float high, int64_t axis)
 {
     bytes node = {.size = 0}, graph = {.size = 0}, model = {.size = 0}, set = {.size = 0};
@@ -113,7 +113,7 @@ static void reports_have_the_shapes_of_outputs(void)
     const dimension open[] = {{0, "N"}, {3, ""}, {0, "height"}, {2, ""}};
     sdlf_onnx_report *report = NULL;
     check_output(NULL, fixed, sdlf_shape(1, 3, 2, 2));
-    check_output((const int64_t[]){1, 3, 7, 7}, fixed, sdlf_shape(1, 3, 2, 2)); /* a lie */
+    check_output((const int64_t[]){1, 3, 7, 7}, fixed, sdlf_shape(1, 3, 2, 2)); /* wrong */
     write_model(test_path("unmade.onnx"), open, NULL, 0, 1, 0);
     if (!CHECK_OK(sdlf_onnx_inspect(&report, test_path("unmade.onnx"), NULL))) return;
     CHECK_EQUAL(report->status, SDLF_ERROR_ARGUMENT);
@@ -129,7 +129,7 @@ static void axes_are_told_as_the_file_has_them(void)
                 "axis -7 is not one of 4 dimensions");
 }
 
-/* min(max(x, low), high), as the standard says, of 12 numbers. */
+/* min(max(x, low), high), as in the standard, for 12 values. */
 static void check_clip(float low, float high)
 {
     sdlf_model *model = NULL;

@@ -76,7 +76,7 @@ static void steps_are_those_of_onnxruntime(void)
     sdlf_tensor_release(&logits, NULL);
 }
 
-/* Bytes that copies of a step write, and all that its steps move. */
+/* Count the bytes that the copies of a step write, and the bytes that all its operations move. */
 static void count_bytes(const sdlf_plan *plan, int64_t *copied, int64_t *moved)
 {
     *copied = *moved = 0;
@@ -87,7 +87,7 @@ static void count_bytes(const sdlf_plan *plan, int64_t *copied, int64_t *moved)
     }
 }
 
-/* With more room, copies move what they did; all else, what attention reads of keys and values, and its scores. */
+/* With a larger capacity, copies move the same bytes; the increase is attention's keys and values, and its scores. */
 static void keys_and_values_are_not_copied(void)
 {
     int64_t copied[2], moved[2], capacity[2] = {STEPS - 2, STEPS};
@@ -284,7 +284,7 @@ static void masked_steps(int64_t each)
         CHECK_OK(sdlf_plan_read(plan, "logits", to, SDLF_FLOAT32, each * VOCABULARY * (int64_t)sizeof *to));
         CHECK_EQUAL(sdlf_stateful_step(decoder), each);
     }
-    /* of a masked token nobody reads the logits: in one step with others it sees what is masked for all of them */
+    /* the logits of a masked token are unused: in a step with other tokens it also sees the masked positions */
     if (decoder != NULL)
         compare(found + 3 * VOCABULARY, (const float *)logits.data + 3 * VOCABULARY, (STEPS - 3) * VOCABULARY);
     sdlf_stateful_free(decoder);
@@ -299,7 +299,7 @@ static void masks_grow(void)
     masked_steps(4);
 }
 
-/* Which no library would write. */
+/* A file that no library would write. */
 static void a_name_that_a_file_has_often(void)
 {
     hostile_graph graph = {.data = NULL};

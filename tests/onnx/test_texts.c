@@ -81,7 +81,7 @@ static void a_byte_0_is_refused(void)
     CHECK_EQUAL(texts, 15);
 }
 
-/* Attributes' texts are bytes, with a length of their own. */
+/* Strings in attributes are bytes with an explicit length. */
 static void attributes_are_read_to_their_end(void)
 {
     static const char word[] = "SAME_UPPER\0!";

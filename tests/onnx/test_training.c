@@ -50,12 +50,12 @@ static bool read_expectation(expectation *e, const char *folder)
 
 static void write_images(sdlf_plan *plan, const expectation *e, sdlf_dtype dtype, int first, int count)
 {
-    double values[SAMPLES * IMAGE]; /* room for either type */
+    double values[SAMPLES * IMAGE]; /* for either type */
     sdlf_convert(dtype, values, SDLF_FLOAT64, e->image + first * IMAGE, count * IMAGE);
     CHECK_OK(test_plan_write(plan, "image", values));
 }
 
-/* The scores of all samples, `batch` at a time, next to those that are expected. */
+/* Compare the scores of all samples, `batch` at a time, with the expected ones. */
 static void check_scores(const expectation *e, sdlf_model *model, sdlf_calculator *calculator, sdlf_dtype dtype,
                          int batch, const double *expected, double tolerance, const char *when)
 {
@@ -81,8 +81,8 @@ static void check_scores(const expectation *e, sdlf_model *model, sdlf_calculato
     sdlf_plan_free(plan);
 }
 
-/* Tolerances: files have float32; in float64 only these differ, in float32 every sum is rounded, and training carries
- * that on. */
+/* Tolerances: files have float32; in float64 only this rounding differs, in float32 every sum is rounded, and training
+ * amplifies that. */
 static void train(const expectation *e, sdlf_model *model, sdlf_calculator *calculator, sdlf_dtype dtype)
 {
     sdlf_plan *plan = NULL;
@@ -157,15 +157,15 @@ static void what_the_network_has_is_trained(void)
         if (!CHECK_EQUAL(sdlf_model_trainable_count(model), networks[i].trained)) printf("    %s\n", networks[i].name);
         sdlf_model_free(model);
         sdlf_status status = sdlf_model_from_onnx(&model, file, &(sdlf_onnx_options){.batch = 2});
-        if (status == SDLF_ERROR_ARGUMENT) /* its batch is 1, in the file */
+        if (status == SDLF_ERROR_ARGUMENT) /* its batch is 1 in the file */
             status = sdlf_model_from_onnx(&model, file, &(sdlf_onnx_options){.batch = 1});
-        CHECK_OK(status); /* however the batch is told */
+        CHECK_OK(status); /* however the batch is given */
         CHECK_EQUAL(sdlf_model_trainable_count(model), networks[i].trained);
         sdlf_model_free(model);
     }
 }
 
-/* Stand-alone parameters of the graph keep their names. */
+/* Parameters that are values of the graph keep their names. */
 static void values_have_their_own_names(void)
 {
     static const char *const names[] = {"class_token.value", "positions.value"};

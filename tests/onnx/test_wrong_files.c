@@ -96,7 +96,7 @@ static void graphs_that_are_wrong_are_told(void)
     }
 }
 
-/* An old opset does no harm where the operators are the same today. */
+/* An old opset is accepted if its operators have not changed since. */
 static void what_never_changed_is_read_from_any_opset(void)
 {
     for (int opset = 1; opset < 7; opset++) {
@@ -206,7 +206,7 @@ static size_t read_fixture(const char *name, unsigned char *data, size_t size)
     return count;
 }
 
-/* Cut off anywhere: an error that names the file. */
+/* Truncated anywhere: an error that names the file. */
 static void cut_files_are_told(void)
 {
     static unsigned char data[16384];
@@ -220,7 +220,7 @@ static void cut_files_are_told(void)
     }
 }
 
-/* One byte changed anywhere: a model or an error, and no memory lost. */
+/* One byte changed anywhere: a model or an error, and no memory leaks. */
 static void changed_files_do_no_harm(void)
 {
     static unsigned char data[16384];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reading tests/fixtures/torch_*.json, which scripts/make-torch-fixtures.py makes. SDLF_FIXTURES is their folder. */
+/* Reading of tests/fixtures/torch_*.json, written by scripts/make-torch-fixtures.py. SDLF_FIXTURES is their folder. */
 #ifndef SDLF_TESTS_TORCH_FIXTURES_H
 #define SDLF_TESTS_TORCH_FIXTURES_H
 
@@ -14,7 +14,7 @@
 #include "framework/field.h"
 #include "testing.h"
 
-/* The file's content; "cases" is an array. The caller gives it back with json_decref. */
+/* The file's content; "cases" is an array. The caller releases it with json_decref. */
 static inline json_t *fixtures_open(const char *name)
 {
     char path[4096];
@@ -38,7 +38,7 @@ static inline const char *fixture_text(const json_t *object, const char *key)
     return text != NULL ? text : "";
 }
 
-/* Numbers of an array, at most `room`; how many there are. */
+/* Copy the values of an array, at most `room`. Returns their number. */
 static inline int64_t fixture_floats(const json_t *array, float *to, int64_t room)
 {
     int64_t count = (int64_t)json_array_size(array);
@@ -48,7 +48,7 @@ static inline int64_t fixture_floats(const json_t *array, float *to, int64_t roo
     return count;
 }
 
-/* Are `count` floats within absolute + relative |expected| of the array's? Says where not, and in what. */
+/* True if `count` floats are within absolute + relative |expected| of the array's; reports the first that is not. */
 static inline bool fixture_close(const json_t *array, const float *found, int64_t count, double absolute,
                                  double relative, const char *what, const char *part)
 {
@@ -66,7 +66,7 @@ static inline bool fixture_close(const json_t *array, const float *found, int64_
     return true;
 }
 
-/* Set the members of an options struct that the object names; every key must be a field's. */
+/* Set the members of an options struct that the object names; every key must be the name of a field. */
 static inline void fixture_options(const json_t *object, const sdlf_field *fields, void *options)
 {
     const char *key;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The operations of TrivialAugment and RandAugment against torchvision's, applied to PIL's pictures. */
+/* The operations of TrivialAugment and RandAugment, compared with torchvision's on PIL images. */
 #include "framework/operations/changed_pictures.h"
 
 #include "torch/fixtures.h"
@@ -30,7 +30,7 @@ static void as_torchvision(void)
         bytes_of(json_object_get(item, "after"), after);
         sdlf_augment_apply(picture, scratch, shape, operation, m, json_is_true(json_object_get(item, "negative")),
                            json_is_true(json_object_get(item, "wide")));
-        /* moves: the same pixels; colours: PIL cuts fractions off where SDLF rounds */
+        /* geometric operations: the same pixels; colours: PIL truncates where SDLF rounds */
         for (int64_t i = 0; i < sdlf_shape_count(shape); i++)
             wrong += abs(picture[i] - after[i]) > (operation > MOVES_END ? 1 : 0);
         if (!CHECK(wrong == 0))

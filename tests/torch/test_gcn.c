@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* A graph's matrix and a network of two graph convolutions against PyTorch's, whose matrices are dense: on every
+/* A graph's matrix and a network of two graph convolutions, compared with PyTorch's, whose matrices are dense: on every
  * calculator, fused and unfused; directed graphs with the transpose. */
 #include <sdlf/graph.h>
 
@@ -7,7 +7,7 @@
 
 enum { NODES = 8, INPUTS = 5, HIDDEN = 4, CLASSES = 3 };
 
-/* Sums of some tens of products near 1, in float32. */
+/* Sums of a few dozen products near 1, in float32. */
 static const double absolute = 2e-6, relative = 2e-6;
 
 typedef struct gcn {

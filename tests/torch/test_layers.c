@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Every layer's output and gradients against PyTorch's, on every calculator, fused and unfused. */
+/* Every layer's output and gradients compared with PyTorch's, on every calculator, fused and unfused. */
 #include "torch/fixtures.h"
 
 enum { ROOM = 4096 };
 
-/* Products and sums of some tens of terms near 1, in float32, by two libraries. */
+/* Products and sums of a few dozen terms near 1, in float32, by two libraries. */
 static const double absolute = 3e-6, relative = 3e-6;
 
 static sdlf_model *case_model(const json_t *c)
@@ -126,7 +126,7 @@ static void layers_agree(void)
     json_decref(root);
 }
 
-/* The layers that came with SDLF all have a case; a new one need not. */
+/* Every original layer of SDLF has a case; a new layer need not have one. */
 static void the_first_layers_have_cases(void)
 {
     json_t *root = fixtures_open("torch_layers.json"), *c;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Trajectories of the optimizers, with and without clipping, against PyTorch's. */
+/* Trajectories of the optimizers, with and without clipping, compared with PyTorch's. */
 #include "torch/fixtures.h"
 
 enum { MAXIMUM_WEIGHTS = 16 };
 
-/* What an update works on, in the calculator's memory. */
+/* The operands of an update, in the calculator's memory. */
 typedef struct operands {
     sdlf_binding weight, gradient, rate, step, state[3];
     sdlf_binding squares, scale; /* for clipping */
@@ -28,7 +28,7 @@ static operands make_operands(sdlf_calculator *calculator, sdlf_dtype dtype, int
     return made;
 }
 
-/* Numbers of the fixture, in the operands' type. */
+/* Convert values of the fixture to the operands' type. */
 static int64_t numbers_of(const json_t *array, sdlf_dtype dtype, void *to)
 {
     double number[MAXIMUM_WEIGHTS] = {0};
@@ -40,8 +40,8 @@ static int64_t numbers_of(const json_t *array, sdlf_dtype dtype, void *to)
     return count;
 }
 
-/* Doubles are compared for what is double: the updates of adam and rmsprop; sgd's rule is of floats. Floats: 0.99f is
- * off by 1e-8, and a weight by half a unit of its last place in each step. */
+/* float64: tight for adam and rmsprop, whose updates are in double; sgd's coefficients are floats. float32: 0.99f is
+ * off by 1e-8, and each step rounds a weight by up to half a unit in the last place. */
 static double tolerance(const char *optimizer, sdlf_dtype dtype)
 {
     if (dtype == SDLF_FLOAT32) return 5e-7;
@@ -55,7 +55,7 @@ static void release_operands(operands *all)
     for (size_t index = 0; index < sizeof each / sizeof each[0]; index++) test_release(each[index]);
 }
 
-/* The factor that brings the gradients' norm down to clip_norm, by the operations that a plan uses for it. */
+/* Compute the factor that scales the gradients' norm down to clip_norm, with the operations that a plan uses. */
 static void clip(sdlf_calculator *calculator, float clip_norm, const operands *all)
 {
     CHECK_OK(sdlf_calculator_run(calculator, &(sdlf_operation){
@@ -86,7 +86,7 @@ static sdlf_operation describe_update(const sdlf_optimizer *optimizer, const ope
     return update;
 }
 
-/* One step with the case's rate and gradients; do the weights agree? */
+/* Perform one step with the case's learning rate and gradients. Returns whether the weights agree. */
 static bool check_step(const json_t *c, int64_t step, sdlf_calculator *calculator, const operands *all,
                        const sdlf_operation *update)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Schedules against PyTorch's. */
+/* Schedules compared with PyTorch's. */
 #include "torch/fixtures.h"
 
 #include "framework/schedule.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Options from a table: what they take, what they refuse. */
+/* Options parsed by a table: accepted and rejected values. */
 #include "testing.h"
 
 #include <stdio.h>
@@ -54,13 +54,13 @@ static settings set;
 static arguments given;
 static char errors[2048];
 
-/* Read these words; what is said on standard error goes to `errors`. */
+/* Parse these words, with standard error redirected to `errors`. */
 static arguments_outcome read_words(int most, const char *const *words)
 {
     static const argument_part parts[] = {{own, 0}, {shared, offsetof(settings, part)}, {0}};
     static command_usage usage = {.command = "try", .synopsis = "", .text = "", .parts = parts};
     static char copies[16][64];
-    static char *argv[16]; /* what was read points into it */
+    static char *argv[16]; /* the results point into it */
     int count = 0;
     for (; words[count]; count++) argv[count] = strcpy(copies[count], words[count]);
     usage.operands_maximum = most;
@@ -84,7 +84,7 @@ static arguments_outcome read_words(int most, const char *const *words)
 
 #define READ(...) read_words(0, (const char *const[]){__VA_ARGS__, NULL})
 
-/* These words are refused, and `text` says why. */
+/* Check that these words are rejected with a message that contains `text`. */
 #define CHECK_WRONG(text, ...) check_wrong(__LINE__, (text), (const char *const[]){__VA_ARGS__, NULL})
 static void check_wrong(int line, const char *text, const char *const *words)
 {
@@ -124,7 +124,7 @@ static void letters_stand_for_names(void)
     CHECK_WRONG("unknown option '-x'", "-x", "y");
 }
 
-/* Where "-" stands for nothing, it is no file's name either. */
+/* If an option gives "-" no meaning, it is not accepted as a file name either. */
 static void standard_streams(void)
 {
     CHECK_WRONG("--out '-' would be standard input or output, which cannot be used here", "--out", "-");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Options from files: what a file stands for, and what is wrong in one. */
+/* Options from files: what a file expands to, and errors in files. */
 #include "testing.h"
 
 #include <stdio.h>
@@ -83,7 +83,7 @@ static void says_where_a_file_is_wrong(void)
     CHECK_SAYS(SDLF(2, "train", "--config"), "--config needs a value");
 }
 
-/* The command line comes later, and so it counts. */
+/* The command line comes later and therefore overrides the file. */
 static void trains_by_a_file(void)
 {
     const char *path = config("epochs = 3\nbatch = 32\nno-save\nquiet\ndata = digits:600\nbathc = 4\n");
@@ -94,7 +94,7 @@ static void trains_by_a_file(void)
     CHECK_SAYS(SDLF(0, "train", "--help"), "--config FILE");
 }
 
-/* A run that is described and not made leaves nothing. */
+/* A dry run leaves no files. */
 static void a_dry_run_writes_nothing(void)
 {
     char log[512], folder[512];
@@ -112,7 +112,7 @@ static void a_dry_run_writes_nothing(void)
     CHECK_SAYS(SDLF(1, "train", "--data", "mnist:/nowhere", "--dry-run"), "/nowhere");
 }
 
-/* What is wrong with an option of a file names the file and the line; of the command line, neither. */
+/* An error in an option from a file names the file and the line; one from the command line names neither. */
 static void says_where_an_option_is(void)
 {
     static const struct {

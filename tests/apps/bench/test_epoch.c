@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf bench epoch: both sides of every layer, whatever each of them fuses. */
+/* sdlf bench epoch: both sides of every layer, even if they fuse different layers. */
 #include "testing.h"
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static double sum_of(const json_t *side)
     return number(side, "forward") + number(side, "backward") + number(side, "update") + number(side, "copies");
 }
 
-/* Lines add up to their total, and sides to their ratio. */
+/* Lines add up to the total, and the ratio is that of the two sides. */
 static void check_batch(const json_t *batch, int64_t size)
 {
     CHECK_EQUAL(json_integer_value(json_object_get(batch, "batch")), size);
@@ -74,7 +74,7 @@ static void text(void)
     CHECK(strstr(p->out, "drawing") == NULL);
 }
 
-/* Labels are indices: a network without a place for some of them is refused before anything runs. */
+/* Labels are indices: a network with too few outputs for them is rejected before anything runs. */
 static void too_few_classes(void)
 {
     static const char outputs[] =
@@ -98,7 +98,7 @@ static void too_few_classes(void)
     }
 }
 
-/* A plan that fuses beside one that does not: what is one layer there is one line for both. */
+/* A plan with fusion compared with one without: layers that are fused in one share a line for both. */
 static void lines_hold_what_both_sides_have(void)
 {
     sdlf_model *net = NULL;

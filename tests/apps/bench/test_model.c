@@ -23,11 +23,11 @@ static void bench_times_every_layer(void)
     char choices[600], command[800];
     snprintf(choices, sizeof choices, "%s", test_path("choices.txt"));
     SDLF(0, "bench", "model", fixture("small_cnn/model.onnx"), "--repeats", "3", "--plan-file", choices);
-    snprintf(command, sizeof command, "grep -q '^conv2d_forward .* = ' '%s'", choices); /* what was raced is kept */
+    snprintf(command, sizeof command, "grep -q '^conv2d_forward .* = ' '%s'", choices); /* race results are kept */
     CHECK(system(command) == 0);
 }
 
-/* Behind options, under another name, or trained here: it is a model that is timed. */
+/* A file after options, with another extension, or trained here is timed as a model. */
 static void bench_knows_models(void)
 {
     CHECK_SAYS(SDLF(0, "bench", "--repeats", "3", "--dtype", "float64", fixture("small_cnn/model.onnx")), "1x4x6x6");

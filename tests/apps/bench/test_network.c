@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf bench network: what it times a network on. */
+/* sdlf bench network: the data on which it times a network. */
 #include "testing.h"
 
 #include <stdlib.h>
@@ -8,7 +8,7 @@
 #include "apps/capture.h"
 #include "apps/program.h"
 
-/* Pictures of 1x28x28, where the network by itself takes 3x32x32. */
+/* Images of 1x28x28, although the network's default is 3x32x32. */
 static void built_in_network_is_made_for_the_data(void)
 {
     json_t *report = CAPTURE_JSON(network_bench.run, "--net", "resnet20", "--data", "digits:40", "--batch", "4",

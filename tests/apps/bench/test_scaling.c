@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf bench scaling: figures that belong together, of 1 to 3 ranks, said once. */
+/* sdlf bench scaling: consistent figures for 1 to 3 ranks, printed once. */
 #include "testing.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@ static double number(const json_t *object, const char *name)
     return json_number_value(json_object_get(object, name));
 }
 
-/* From the first brace: mpirun may have said something before. */
+/* From the first brace on: mpirun may have printed something before. */
 static json_t *read_json(void)
 {
     const char *begin = strchr(output, '{');
@@ -34,7 +34,7 @@ static void check_kind(const json_t *points, int ranks, bool weak)
         CHECK_CLOSE(number(p, "samples_per_second") * number(p, "seconds"), number(p, "batch"), 1e-3);
         CHECK_CLOSE(number(p, "times"), number(p, "samples_per_second") / number(one, "samples_per_second"), 1e-3);
         CHECK_CLOSE(number(p, "efficiency") * n, number(p, "times"), 1e-3);
-        /* lenet5 has 61,706 parameters; what is between them is little */
+        /* lenet5 has 61,706 parameters; the gaps between them are small */
         CHECK(number(p, "gradient_bytes") >= 4 * 61706 && number(p, "gradient_bytes") < 4 * 61706 + 2000);
         CHECK_CLOSE(number(p, "buckets"), 1, 0);
         CHECK_CLOSE(number(p, "sent_bytes"), 2.0 * (n - 1) / n * number(p, "gradient_bytes"), 1);
@@ -72,7 +72,7 @@ static void of_ranks(void)
     }
 }
 
-/* Rank 0's tables, and nobody else's. */
+/* Only rank 0 prints tables. */
 static void said_once(void)
 {
     CHECK_EQUAL(shell("%s --net lenet5 --batch 12 --steps 1 --repeats 1", mpirun_words(2, "bench scaling")), 0);

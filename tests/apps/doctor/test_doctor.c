@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf doctor: what it says of ONNX models that are well, and of files that are not. */
+/* sdlf doctor: its reports on valid ONNX models and on invalid files. */
 #include "testing.h"
 
 #include <jansson.h>
@@ -29,7 +29,7 @@ static void doctor_says_what_is_there(void)
     json_decref(json);
 }
 
-/* All that PyTorch trains, and what it does not: scales that an exporter made up, running statistics. */
+/* Everything that PyTorch trains, and what it does not: scales that an exporter added, running statistics. */
 static void doctor_says_what_is_trained(void)
 {
     const program *p = SDLF(0, "doctor", fixture("training/norms/model.onnx"));
@@ -39,7 +39,7 @@ static void doctor_says_what_is_trained(void)
     CHECK_SAYS(p, "trains: 20 parameters (1,197 numbers)\n");
 }
 
-/* The name of an operator is exchanged for one that does not exist; then the file is cut off. */
+/* The name of an operator is replaced by one that does not exist; then the file is truncated. */
 static void doctor_says_what_is_wrong(void)
 {
     static char bytes[16384];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf gcn: both ways on small graphs, on every calculator, and what is refused. */
+/* sdlf gcn: inference and training on small graphs, on every calculator, and rejected arguments. */
 #include <jansson.h>
 #include <math.h>
 #include <signal.h>
@@ -14,7 +14,7 @@
 #include "framework/formats/npy.h"
 #include "testing.h"
 
-/* Two groups of 10 nodes: a node is linked to those of its group, and has features that tell little. */
+/* Two groups of 10 nodes: a node is linked to those of its group, and its features say little about the group. */
 static const char *write_groups(void)
 {
     static char specification[4200];
@@ -44,13 +44,13 @@ static double number(const json_t *object, const char *name)
     return json_number_value(value);
 }
 
-/* The same numbers on every calculator, fused or not. */
+/* The same results on every calculator, fused or not. */
 static void inference_agrees(void)
 {
     double expected = 0;
     for (int i = 0; test_calculator_class_at(i); i++) {
         const char *name = test_calculator_class_at(i)->name;
-        if (test_calculator_class_at(i) == test_guarded_class()) continue; /* the tests' alone */
+        if (test_calculator_class_at(i) == test_guarded_class()) continue; /* only in tests */
         for (int fused = 0; fused < 2; fused++) {
             const program *p = SDLF(0, "gcn", "infer", "--graph", "rmat:300,2000", "--features", "10", "--hidden", "6",
                                     "--repeats", "2", "--json", "--calculator", name, fused ? NULL : "--no-fusion");
@@ -79,13 +79,13 @@ static void inference_is_shown(void)
                "calculator 'cpu' has no gemm algorithm 'best'");
 }
 
-/* Every rung of the ladder can be taken for X W, and comes to the same numbers except for rounding; text and JSON tell the
- * same checksum. */
+/* Every rung of the ladder can compute X W, with the same result except for rounding; text and JSON have the same
+ * checksum. */
 static void rungs_can_be_chosen(void)
 {
     for (int i = 0; test_calculator_class_at(i); i++) {
         const char *name = test_calculator_class_at(i)->name;
-        if (test_calculator_class_at(i) == test_guarded_class()) continue; /* the tests' alone */
+        if (test_calculator_class_at(i) == test_guarded_class()) continue; /* only in tests */
         const program *p = SDLF(0, "gcn", "infer", "--graph", "rmat:300,2000", "--repeats", "1", "--ladder", "--json",
                                 "--calculator", name);
         json_t *result = json_loads(p->out, 0, NULL);
@@ -130,7 +130,7 @@ static void features_come_from_files(void)
                "no vertex has outputs that are numbers");
 }
 
-/* A star with one more edge: five nodes, four edges and a loop at its middle. */
+/* A star with one additional edge: five nodes, four edges and a loop at the centre. */
 static void a_graph_is_summed_up(void)
 {
     static const char star[] = "0 1\n0 2\n0 3\n0 4\n1 2\n";
@@ -148,7 +148,7 @@ static void training_learns(void)
     snprintf(weights, sizeof weights, "%s", test_path("gcn.safetensors"));
     for (int i = 0; test_calculator_class_at(i); i++) {
         const char *name = test_calculator_class_at(i)->name;
-        if (test_calculator_class_at(i) == test_guarded_class()) continue; /* the tests' alone */
+        if (test_calculator_class_at(i) == test_guarded_class()) continue; /* only in tests */
         const program *p = SDLF(0, "gcn", "train", "--graph", specification, "--epochs", "60", "--patience", "0",
                                 "--seeds", "2", "--learning-rate", "0.05", "--json", "--calculator", name);
         json_t *result = json_loads(p->out, 0, NULL);
@@ -183,7 +183,7 @@ static void epochs_are_shown_on_a_terminal(void)
     CHECK(strstr(p.out, "epoch 1 of 20") == NULL && strstr(p.err, "epoch 1 of 20") == NULL);
 }
 
-/* Ctrl-C between two trainings, or in the middle of one, leaves those that were done. */
+/* Ctrl-C between two training runs, or during one, keeps the completed ones. */
 static void a_signal_leaves_what_was_done(void)
 {
     static program p;
@@ -205,7 +205,7 @@ static void a_signal_leaves_what_was_done(void)
     }
 }
 
-/* The same seed, the same outcome, at any number of threads. */
+/* The same seed gives the same result with any number of threads. */
 static void training_repeats_itself(void)
 {
     char specification[4200], first[400] = "";
@@ -225,8 +225,8 @@ static void training_repeats_itself(void)
     }
 }
 
-/* Cora's published split, where the folder of real data has it. 20 seeds have a mean of 81.67% and a deviation of 0.67,
- * so that the mean of three is below 80.5% for one choice of seeds in a thousand. */
+/* Cora's published split, if the folder of real data has it. 20 seeds have a mean of 81.67% and a deviation of 0.67, so
+ * that the mean of three is below 80.5% for one choice of seeds in a thousand. */
 static void cora_is_classified(void)
 {
     if (TEST_SANITIZED) {
@@ -263,7 +263,7 @@ static void nonsense_is_refused(void)
     CHECK_SAYS(SDLF(2, "gcn", "train", "--graph", "uniform:5,5"), "this one has no features, classes, parts");
     const program *p = SDLF(1, "gcn", "train", "--graph", write_groups(), "--out", "/nowhere/x");
     CHECK_SAYS(p, "the folder /nowhere is not there");
-    CHECK_TEXT(p->out, ""); /* said before anything is learnt */
+    CHECK_TEXT(p->out, ""); /* reported before training */
     test_write_file(test_path("bad.txt"), "0 1\n0 x\n", 8);
     char specification[4200];
     snprintf(specification, sizeof specification, "snap:%s", test_path("bad.txt"));

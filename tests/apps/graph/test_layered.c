@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Layered drawings: nothing overlaps, edges lead downwards and pass no node; and the drawings of networks. */
+/* Layered drawings: nothing overlaps, edges lead downwards and cross no node; and the drawings of networks. */
 #include "testing.h"
 
 #include <math.h>
@@ -13,7 +13,7 @@
 
 enum { NODES = 40 };
 
-/* A random graph, always the same for a seed: each node reads up to three before it. */
+/* A random graph, reproducible from the seed: each node reads up to three earlier ones. */
 static layered random_graph(unsigned seed, layered_node *node, layered_edge *edge)
 {
     layered g = {.node = node, .edge = edge, .node_count = NODES};
@@ -41,7 +41,7 @@ static int overlaps(const layered *g)
     return count;
 }
 
-/* Bends that lie in a node; edges that do not lead down. */
+/* The number of bends inside a node, and of edges that do not lead down. */
 static int wrong_edges(const layered *g)
 {
     int count = 0;
@@ -75,7 +75,7 @@ static void nothing_overlaps(void)
     }
 }
 
-/* 0 -> 1 -> 2 -> 3 and a short cut 0 -> 3: a straight chain, the short cut beside it. */
+/* 0 -> 1 -> 2 -> 3 and a shortcut 0 -> 3: a straight chain, with the shortcut beside it. */
 static void a_residual_goes_around(void)
 {
     layered_node node[4];
@@ -125,7 +125,7 @@ static void draws_networks(void)
     CHECK_SAYS(SDLF(1, "info", "--net", "mlp", "--graph", test_path("none/a.svg")), "none/a.svg");
 }
 
-/* What --json-network prints of a network is read as the same network. */
+/* The output of --json-network reads back as the same network. */
 static void prints_the_network_file(void)
 {
     const char *path = test_path("printed.json");

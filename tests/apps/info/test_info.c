@@ -135,7 +135,7 @@ static void bench(void)
     json_decref(json);
 }
 
-/* A list of what is copied, with its sum. */
+/* A list of the copies, with their sum. */
 static void check_copies(const json_t *copies, bool timed)
 {
     int64_t bytes = 0;
@@ -153,7 +153,7 @@ static void check_copies(const json_t *copies, bool timed)
     CHECK((json_number_value(json_object_get(copies, "seconds")) > 0) == timed);
 }
 
-/* With --time every operation has its own, without it none. */
+/* With --time every operation has a time, without it none. */
 static void steps_are_timed(void)
 {
     const program *p = SDLF(0, "info", "--net", "lenet5", "--batch", "2", "--steps", "--time", CALCULATOR);
@@ -178,7 +178,7 @@ static void steps_are_timed(void)
     CHECK_SAYS(SDLF(0, "info", "--net", net, "--batch", "2", "--steps", "--time", CALCULATOR), " ms\n");
 }
 
-/* --version --json: what is linked, with licences. */
+/* --version --json: the linked libraries, with licences. */
 static void libraries_are_named(void)
 {
     json_t *said = json_loads(SDLF(0, "--version", "--json")->out, 0, NULL),
@@ -190,7 +190,7 @@ static void libraries_are_named(void)
     json_decref(said);
 }
 
-/* Where a plan copies between memories: the network's pooling on a device. */
+/* Copies between memory spaces in a plan: the network's pooling runs on a device. */
 static void copies_are_listed(void)
 {
     sdlf_model *net = NULL;
@@ -223,7 +223,7 @@ static void copies_are_listed(void)
     sdlf_model_free(net);
 }
 
-/* Every command that reads an ONNX file takes the sizes that it leaves open: here one of two, and the other is asked for. */
+/* Every command that reads an ONNX file accepts sizes for open dimensions: here one of two, so the other is missing. */
 static void open_sizes_are_given(void)
 {
     char net[600];

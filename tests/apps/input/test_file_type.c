@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What files hold, whatever they are called. */
+/* File types are recognised by content, regardless of the name. */
 #include "testing.h"
 
 #include <string.h>
@@ -35,7 +35,7 @@ static void else_the_name(void)
     CHECK_EQUAL(file_type_of(".onnx"), FILE_TYPE_OTHER);
 }
 
-/* Opening a pipe that nobody writes to would never end. */
+/* Opening a pipe without a writer would block for ever. */
 static void pipes_are_left_alone(void)
 {
     const char *path = test_path("pipe.onnx");

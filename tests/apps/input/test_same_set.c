@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Whether two sets that a user names are of the same files: then one of them is not for testing the other. */
+/* Detects whether two named data sets consist of the same files: then one cannot serve as test set for the other. */
 #include "testing.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Reports in files: whole or as they were. */
+/* Reports in files: written completely, or the old file unchanged. */
 #include "testing.h"
 
 #include <signal.h>
@@ -46,7 +46,7 @@ static void writes_and_replaces(void)
     CHECK_FAILS(output_file_write(test_path("none/report.json"), print_text, "three"), SDLF_ERROR_IO, "none");
 }
 
-/* A disk that fills up: files end after ten bytes. */
+/* A full disk: files end after ten bytes. */
 static void full_disk_leaves_the_old(void)
 {
     const char *path = test_path("kept.svg");
@@ -71,17 +71,17 @@ static void half_a_report_is_none(void)
     CHECK_TEXT(text_of(path), "old\n");
 }
 
-/* In a process that is not root's; it exits with 0 for success, 77 to skip. */
+/* Runs in a process without root privileges, which exits with 0 for success, 77 to skip. */
 static int check_as_nobody(void)
 {
     if (geteuid() == 0 && setuid(65534) != 0) return 77;
     const char *path = test_path("protected.svg");
-    if (output_file_check("/dev/null") != SDLF_OK) return 1; /* in a folder where nobody can write */
+    if (output_file_check("/dev/null") != SDLF_OK) return 1; /* in a folder without write access */
     return output_file_check(path) != SDLF_ERROR_IO ||
            !strstr(sdlf_error_message(), "protected.svg': Permission denied");
 }
 
-/* What will not be written is refused before the work, not after it. */
+/* A file that cannot be written is rejected before the computation, not after it. */
 static void checked_before(void)
 {
     const char *path = test_path("protected.svg");
@@ -104,7 +104,7 @@ static void checked_before(void)
         CHECK_EQUAL(result, 0);
 }
 
-/* A link is judged by where it leads to. */
+/* A link is checked by its target. */
 static void links_are_followed_before(void)
 {
     const char *lost = test_path("lost"), *round = test_path("round"), *good = test_path("good");
@@ -123,7 +123,7 @@ static double free_bytes(const char *folder)
     return statvfs(folder, &at) == 0 ? (double)at.f_bavail * (double)at.f_frsize : 0;
 }
 
-/* Room is asked for where a link leads to, whether there is a file or not. */
+/* Space is checked on the file system of a link's target, whether the file exists or not. */
 static void room_is_that_of_the_disk(void)
 {
     char folder[] = "/dev/shm/sdlf-test-XXXXXX", behind[64];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Numbers as people read them. */
+/* Human-readable numbers. */
 #include "testing.h"
 
 #include <math.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What begins a command's output, on terminals and in files. */
+/* The first lines of a command's output, on terminals and in files. */
 #include "testing.h"
 
 #include <stdlib.h>
@@ -18,7 +18,7 @@ static void lines_fit_a_terminal(void)
     CHECK_EQUAL(p.code, 0);
     CHECK(strstr(p.out, "bytes.") != NULL);
     CHECK(program_widest(&p) <= WIDTH);
-    p = (program){.columns = WIDTH}; /* a file has whole lines */
+    p = (program){.columns = WIDTH}; /* a file has unbroken lines */
     program_run(&p, words);
     CHECK(strstr(p.out, "Activations, gradients and workspaces share their memory by lifetime; apart they would") !=
           NULL);

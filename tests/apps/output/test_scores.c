@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Scores of classes: which are none, and what probabilities they give. */
+/* Class scores: which are invalid, and which probabilities they give. */
 #include "apps/output/scores.h"
 
 #include <math.h>

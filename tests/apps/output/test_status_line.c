@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The line that says what is at work: where somebody watches, and within the width of what is watched. */
+/* The status line: only on terminals, and within their width. */
 #include "testing.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include "apps/output/terminal.h"
 #include "apps/program.h"
 
-/* The commands that have such a line, made short. */
+/* Short runs of the commands that have a status line. */
 static const struct {
     const char *says;
     const char *words[16];
@@ -36,7 +36,7 @@ static const program *watched(int which, const char *term)
     return &p;
 }
 
-/* What was said last is taken away again. Each line begins at the left, and leaves the last column to the cursor. */
+/* The last status is erased. Each begins at the left, and leaves the last column for the cursor. */
 static void it_is_one_line(void)
 {
     static const char taken[] = "\r\033[K";

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Files for standard output: they go through a folder of which nothing is left, whatever became of them. */
+/* Files for standard output: they pass through a temporary folder that is removed in any case. */
 #include "apps/output/stream.h"
 
 #include <fcntl.h>
@@ -13,7 +13,7 @@
 
 static char temporary[512], folder[600];
 
-/* Begin one, and write what it is for, and something beside it, as the weights of a large model are. */
+/* Begin such a file, and write it and a second file beside it, like the weights of a large model. */
 static output_stream begin(const char *text)
 {
     char beside[700];
@@ -60,7 +60,7 @@ static void a_failure_leaves_nothing(void)
     CHECK(!is_there(folder));
 }
 
-/* A regular file is the library's to write, where it is. */
+/* A regular file is written in place by the library. */
 static void other_files_are_themselves(void)
 {
     char path[512];

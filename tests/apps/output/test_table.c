@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Tables: columns line up, and on a terminal that is too narrow long names give way. */
+/* Tables: columns are aligned, and long names are shortened if the terminal is too narrow. */
 #include "testing.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@ static const char *const names[ROWS] = {
     "relu",
 };
 
-/* The table's lines, as they stand in a file. */
+/* The table's lines, as in a file. */
 static const char *printed(bool interactive, int width, char *text, size_t size)
 {
     FILE *file = tmpfile();
@@ -40,7 +40,7 @@ static const char *printed(bool interactive, int width, char *text, size_t size)
     return text;
 }
 
-/* Columns of the widest line. */
+/* The width of the widest line in columns. */
 static int widest(const char *text)
 {
     char line[2000];
@@ -92,7 +92,7 @@ static void nothing_is_cut_unseen(void)
     CHECK(strstr(text, name) != NULL);
 }
 
-/* What a table with a spare column or two and with remarks looks like on a terminal of that width. */
+/* A table with one or two optional columns and remarks, as printed on a terminal of that width. */
 static const char *narrow(bool interactive, int width)
 {
     static char text[1000];

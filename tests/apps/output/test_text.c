@@ -11,7 +11,7 @@
 #include "apps/output/terminal.h"
 #include "apps/output/wrap.h"
 
-/* What `print` writes. */
+/* The output of `print`. */
 static const char *captured(void (*print)(FILE *))
 {
     static char text[4096];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How far two tensors are apart, by its definition. */
+/* The difference of two tensors, by its definition. */
 #include "testing.h"
 
 #include <math.h>

@@ -79,7 +79,7 @@ static void all_calculators_agree(void)
     sdlf_calculator_close(reference);
 }
 
-/* With labels and a loss of its own, on a data set and on random numbers. */
+/* With labels and its own loss, on a data set and on random inputs. */
 static sdlf_model *with_loss(void)
 {
     sdlf_model *net = sdlf_model_create("with_loss");
@@ -130,7 +130,7 @@ static sdlf_calculator_class crooked_class;
 static sdlf_operation_kind crooked_kind;
 static int crooked_calls, crooked_at;
 
-/* As the reference does; then one number of one call is off. */
+/* Computes like the reference, except for one value of one call. */
 static sdlf_status run_crooked(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     sdlf_status status = sdlf_calculator_class_at(0)->kernel[operation->kind].run(calculator, operation);
@@ -194,7 +194,7 @@ static void what_is_wrong_is_named(void)
     check_crooked(SDLF_ACTIVATION_BACKWARD, 1, PARITY_GRADIENT, "conv2d", "");
 }
 
-/* As the reference, but that ReLU's first zero comes out as a very small number. */
+/* Computes like the reference, except that ReLU's first zero becomes a very small number. */
 static sdlf_status run_rounded(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     sdlf_status status = sdlf_calculator_class_at(0)->kernel[operation->kind].run(calculator, operation);
@@ -205,7 +205,7 @@ static sdlf_status run_rounded(sdlf_calculator *calculator, const sdlf_operation
     return status;
 }
 
-/* What rounding does next to a kink is a gradient that is there or not. It is not taken for a mistake. */
+/* Near a kink, rounding decides whether a gradient is zero. This is not reported as a mistake. */
 static void kinks_are_no_mistakes(void)
 {
     for (int own = 0; own < 2; own++) {
@@ -267,7 +267,7 @@ static void what_cannot_be(void)
     CHECK_SAYS(SDLF(0, "--help"), "Exit codes");
 }
 
-/* The last one: the signal stays received. */
+/* Must be the last test, since the signal stays received. */
 static void a_signal_ends_it(void)
 {
     sdlf_calculator *reference = NULL;

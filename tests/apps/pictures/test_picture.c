@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Pictures on their way into a network, and how they are drawn. */
+/* Converting images to network inputs, and drawing them. */
 #include "testing.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@ enum { SIDE = 28 };
 static float sample[3 * SIDE * SIDE];
 static const picture_options automatic = {PICTURE_AUTO, PICTURE_AUTO};
 
-/* A grey picture of one value, with a bar of another on it. The pixels are the caller's. */
+/* A grey image of one value, with a bar of another value. The caller frees the pixels. */
 static sdlf_image with_bar(int width, int height, int ground, int ink, int left, int top, int right, int bottom)
 {
     sdlf_image made = {
@@ -31,7 +31,7 @@ static void prepare(sdlf_image *picture, picture_options options)
     free(picture->pixels);
 }
 
-/* What MNIST itself looks like goes through unchanged. */
+/* An image in MNIST's own form is passed unchanged. */
 static void own_size_stays(void)
 {
     sdlf_image picture = with_bar(SIDE, SIDE, 0, 200, 3, 4, 6, 20);
@@ -57,7 +57,7 @@ static void light_paper_becomes_dark(void)
     CHECK_CLOSE(sample[0], 255, 1e-3);
 }
 
-/* A big photograph of a small bar in a corner: the bar's longer side becomes 20 pixels, its middle the middle. */
+/* A large photograph of a small bar in a corner: the bar's longer side becomes 20 pixels, and its centre is centred. */
 static void digits_are_cut_out(void)
 {
     sdlf_image picture = with_bar(400, 300, 210, 40, 250, 20, 270, 100);
@@ -101,7 +101,7 @@ static void uneven_light_is_seen_through(void)
     CHECK_CLOSE(sample[SIDE * SIDE - 1], 0, 3);
 }
 
-/* Without fitting, the whole picture is shown, with black above and below where it is wide. */
+/* Without fitting, the whole image is used, with black bars above and below if it is wide. */
 static void whole_pictures_keep_their_shape(void)
 {
     sdlf_image picture = with_bar(56, 28, 0, 100, 0, 0, 56, 28);
@@ -114,7 +114,7 @@ static void whole_pictures_keep_their_shape(void)
     CHECK_CLOSE(sample[21 * SIDE + 14], 0, 0);
 }
 
-/* Nothing on it, one pixel, one row: no ink is found, and no harm done. */
+/* A blank image, one pixel, one row: no ink is found, and nothing fails. */
 static void odd_pictures_do_no_harm(void)
 {
     static const int sizes[][2] = {{1, 1}, {1, 300}, {300, 1}, {2, 2}, {29, 28}};
@@ -129,8 +129,8 @@ static void odd_pictures_do_no_harm(void)
     }
 }
 
-/* A line of two million pixels lies in a square of 4 * 10^12, nearly all of it outside of the picture: were that looked
- * at, this would take hours. */
+/* The square around a line of two million pixels has 4 * 10^12, nearly all of them outside the image: visiting these
+ * would take hours. */
 static void work_is_linear_in_pixels(void)
 {
     enum { LONG = 2000000 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How a picture becomes a sample: what the file says, what is asked for, and what is refused. */
+/* Converting an image to a sample: settings from the file, requested settings, and rejected ones. */
 #include "apps/pictures/preprocess.h"
 
 #include <string.h>
@@ -72,7 +72,7 @@ static void shapes_of_samples(void)
     CHECK_FAILS(preprocess_frame_of(&frame, sdlf_shape(3, 28, 28), &s), SDLF_ERROR_ARGUMENT, "--fit digit");
 }
 
-/* A picture of 4x2 pixels in planes of colours, red 10 to 80, green 100 more, blue 5; as an IDX file, which every build
+/* A planar colour image of 4x2 pixels, red 10 to 80, green 100 more, blue 5; as an IDX file, which every build
  * reads. */
 static const char *colours(void)
 {
@@ -98,7 +98,7 @@ static void read_as(sdlf_shape shape, preprocess_settings s)
         CHECK_OK(preprocess_read(sample, pixels, frame, colours(), 0, &s));
 }
 
-/* At its own size every pixel stays; what changes is where it goes and how it is normalised. */
+/* At the image's own size every pixel is kept; only its position and normalisation change. */
 static void pixels_become_samples(void)
 {
     read_as(sdlf_shape(3, 2, 4), (preprocess_settings){.crop = 1}); /* as in training */
@@ -118,7 +118,7 @@ static void pixels_become_samples(void)
     CHECK_CLOSE((double)sample[3], 0.299 * 40 + 0.587 * 140 + 0.114 * 5, 1e-3);
 }
 
-/* What of a wide picture a square sees. */
+/* The part of a wide image that a square input sees. */
 static void proportions(void)
 {
     const sdlf_shape square = sdlf_shape(3, 2, 2);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Grad-CAM: by its formula, and of which layer it is. */
+/* Grad-CAM: its formula, and the choice of the layer. */
 #include "testing.h"
 
 #include <math.h>
@@ -8,8 +8,8 @@
 
 #include "apps/report/grad_cam.h"
 
-/* Behind a convolution come a mean over H,W and a matrix, so that the gradient is known: the map is max(0, sum over k
- * of w[c,k] / (H W) A[k]). */
+/* The convolution is followed by a mean over H,W and a matrix, so that the gradient is known: the map is max(0, sum
+ * over k of w[c,k] / (H W) A[k]). */
 static void grad_cam_is_what_its_formula_says(void)
 {
     enum { SIDE = 5, FILTERS = 3, CLASSES = 4, AREA = SIDE * SIDE };
@@ -52,7 +52,7 @@ static void grad_cam_is_what_its_formula_says(void)
     sdlf_calculator_close(calculator);
 }
 
-/* A residual that comes from the input has no parameters behind it; what transposes is not looked through. */
+/* A residual from the input has no parameters before it; the search does not continue through transposes. */
 static void grad_cam_is_of_a_residual_from_the_input(void)
 {
     sdlf_calculator *calculator = test_open("cpu");
@@ -78,7 +78,7 @@ static void grad_cam_is_of_a_residual_from_the_input(void)
     sdlf_calculator_close(calculator);
 }
 
-/* Where no layer is named: what keeps the last convolution's shape, up to where it is read twice or changes it. */
+/* If no layer is named: the last one with the last convolution's shape, before a second reader or a change of shape. */
 static void grad_cam_is_of_what_an_activation_leaves(void)
 {
     sdlf_calculator *calculator = test_open("cpu");

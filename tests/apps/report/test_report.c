@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf report: what is on the page, that it asks nothing of a network, and what cannot be shown. */
+/* sdlf report: the page's content, that it loads nothing over a network, and what cannot be shown. */
 #include "testing.h"
 
 #include <math.h>
@@ -32,7 +32,7 @@ static void trains(void)
          other_path, "--no-save", "--batch", "32", "--loss-scale", "256");
 }
 
-/* The whole file; the caller's. */
+/* The whole file; the caller frees it. */
 static char *contents(const char *path)
 {
     FILE *file = fopen(path, "r");
@@ -83,11 +83,11 @@ static void shows_runs_and_a_model(void)
     CHECK(strstr(html, "a<b") == NULL);
     CHECK_EQUAL(count_of(html, ", was taken for"), 5);
     CHECK_EQUAL(count_of(html, "<img "), count_of(html, " alt=\""));
-    /* nothing is fetched, nothing runs */
+    /* nothing is fetched, no script runs */
     CHECK(strstr(html, "<script") == NULL && strstr(html, "<link") == NULL && strstr(html, "src=\"http") == NULL);
     CHECK_EQUAL(count_of(html, "http"), count_of(html, "http-equiv") + count_of(html, "http://www.w3.org/2000/svg"));
     CHECK(strstr(html, "default-src 'none'") != NULL);
-    /* every link in the page leads somewhere */
+    /* every link in the page has a target */
     for (const char *at = html; (at = strstr(at, "href=\"#")); at++) {
         char name[64], target[80];
         snprintf(name, sizeof name, "%.*s", (int)strcspn(at + 7, "\""), at + 7);
@@ -113,7 +113,7 @@ static void shows_what_there_is(void)
     CHECK(strstr(p->out, "id=\"classes\"") == NULL);
 }
 
-/* A folder stands for its logs, in order of their names, and its model. */
+/* A folder means its logs, in order of their names, and its model. */
 static void takes_a_folder(void)
 {
     char folder[512], path[560];
@@ -206,7 +206,7 @@ static void base64_is_the_standards(void)
     }
 }
 
-/* Float targets, labels that are there or not, and pixels have figures of their own. */
+/* Float targets, multiple labels and pixel labels have their own metrics. */
 static void shows_targets(void)
 {
 #if !defined SDLF_HAVE_PNG
@@ -235,7 +235,7 @@ static void shows_targets(void)
     }
 }
 
-/* Ticks differ in what they say, and there are no parts of epochs. */
+/* The ticks have distinct labels, and there are no fractional epochs. */
 static void ticks_tell_values_apart(void)
 {
     static const double values[][2] = {{0.1, 0.1}, {2.7e-6, 2.72e-6}, {0.981, 0.984}};
@@ -257,7 +257,7 @@ static void ticks_tell_values_apart(void)
     }
 }
 
-/* What lines say is a mean over the epoch so far; curves of a run under way show the last steps, without a jump where an epoch begins. */
+/* Log lines have the mean over the epoch so far; curves of a current run show the last steps, without jumps. */
 static void curves_within_epochs_are_of_the_last_steps(void)
 {
     static const double said[][5] = {                   /* epoch, step, samples, loss, seconds */

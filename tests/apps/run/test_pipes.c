@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf run: arrays that come from pipes, which can be read once and in one order. */
+/* sdlf run: arrays from pipes, which can be read only once and in order. */
 #include "testing.h"
 
 #include <fcntl.h>
@@ -17,7 +17,7 @@
 #include "onnx/fixtures.h"
 #include "tests/onnx/bytes.h"
 
-/* y = a OPERATOR b, of `side` pixels a side both; y has so many, too, or one. */
+/* y = a OPERATOR b, both of `side` x `side` pixels; y has the same size, or one element. */
 static const char *write_model(const char *operator, int64_t side, int64_t result)
 {
     const char *path = test_path("model.onnx"), *const names[] = {"a", "b"};
@@ -46,7 +46,7 @@ static void write_ones(const char *path, int64_t side)
     free(ones);
 }
 
-/* Somebody who writes `count` bytes of the file to one pipe, and then to the other, if there is one. */
+/* A process that writes `count` bytes of the file to one pipe, and then to the other, if given. */
 static pid_t feed(const char *file, long count, const char *const *pipes)
 {
     fflush(NULL);
@@ -82,7 +82,7 @@ static const char *new_pipe(char *path, size_t size, const char *name)
     return path;
 }
 
-/* What a model is made from, as convolutions are from their weights, may come from a pipe; if that ends too early,
+/* Arrays needed to build the model, such as the weights of convolutions, may come from a pipe; if it ends too early,
  * nothing is computed. */
 static void pipes_may_end_too_early(void)
 {
@@ -102,8 +102,8 @@ static void pipes_may_end_too_early(void)
     unlink(pipe);
 }
 
-/* One program fills a pipe, and then another, each with more than a pipe holds: they are read in that order, each to
- * its end. */
+/* One program fills two pipes in turn, each with more than its capacity: they are read in that order, each to its
+ * end. */
 static void one_pipe_after_the_other(void)
 {
     enum { SIDE = 200, HEADER = 128, ALL = HEADER + 4 * SIDE * SIDE };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf run: what it computes, how it says it, and what it refuses. */
+/* sdlf run: its results, its output, and rejected arguments. */
 #include "testing.h"
 
 #include <jansson.h>
@@ -37,7 +37,7 @@ static void run_gives_what_was_computed_elsewhere(void)
     json_decref(json);
 }
 
-/* A decoder, step by step: what onnxruntime gave in the same steps. */
+/* A decoder, step by step: the results of onnxruntime in the same steps. */
 static void steps_go_on_from_one_another(void)
 {
     const char *out = test_path("logits.npy"), *model = fixture("decoder/model.onnx");
@@ -67,7 +67,7 @@ static void steps_go_on_from_one_another(void)
                "4 positions of 4");
 }
 
-/* A mask that grows with the states: a step takes the first of its file. */
+/* A mask that grows with the states: a step reads the first part of its file. */
 static void masks_grow_with_the_steps(void)
 {
     const char *out = test_path("masked.npy"), *model = fixture("masked_decoder/model.onnx");
@@ -90,7 +90,7 @@ static void masks_grow_with_the_steps(void)
     CHECK_SAYS(SDLF(2, "run", model, "--input", input, "--state", states, "--growing", "mask"), "has no such input");
 }
 
-/* Scores that are no numbers: every class once, none with a probability, and a failure in the end. */
+/* Scores that are NaN: every class is listed once, without a probability, and the command fails at the end. */
 static void run_lists_classes_once(void)
 {
     float x[144];
@@ -111,7 +111,7 @@ static void run_lists_classes_once(void)
     json_decref(json);
 }
 
-/* A grey ramp as PGM is a picture of one channel, 12x12 after it is cut. */
+/* A grey ramp as PGM is an image of one channel, 12x12 after cropping. */
 static void run_takes_pictures(void)
 {
 #if defined SDLF_HAVE_TURBOJPEG
@@ -139,7 +139,7 @@ static void run_takes_pictures(void)
 #endif
 }
 
-/* A line of the list ends with what is in it. */
+/* Lines of the list have no trailing blanks. */
 static void lists_have_no_blanks_at_their_ends(void)
 {
     const program *p =
@@ -169,7 +169,7 @@ static void samples_without_a_batch_are_told(void)
                "one sample without its first dimension, 1x12x12: expected 1x1x12x12");
 }
 
-/* Sizes that the file leaves open are those of the arrays; of one without, --dim says them. */
+/* Open dimensions get the sizes of the arrays; without an array, --dim specifies them. */
 static void open_sizes_are_the_arrays(void)
 {
     char model[600], x[600], m[608], other[608];
@@ -188,14 +188,14 @@ static void open_sizes_are_the_arrays(void)
     CHECK_SAYS(SDLF(1, "run", model, "--input", x, "--input", other), "cannot be broadcast together");
 }
 
-/* Of an output whose length depends on the input, what counts. */
+/* The valid part of an output whose length depends on the input. */
 static void outputs_have_their_length(void)
 {
     const program *p = SDLF(0, "run", fixture("selected/model.onnx"), "--input", fixture("selected/input_0.pb"));
     CHECK(strstr(p->out, "unique  float32 5  from -2 to 2") != NULL && strstr(p->out, ".length") == NULL);
 }
 
-/* Pictures are normalised as in training; arrays are not, which is said. */
+/* Images are normalised as in training; arrays are not, which is reported. */
 static void arrays_go_in_as_they_are(void)
 {
     char weights[512];
@@ -223,7 +223,7 @@ static void run_says_what_is_wrong(void)
     const program *early = SDLF(1, "run", fixture("small_cnn/model.onnx"), "--input", fixture("small_cnn/input_0.pb"),
                                 "--output", test_path("none/y.npy"));
     CHECK_SAYS(early, "is not there");
-    CHECK_TEXT(early->out, ""); /* said before anything is computed */
+    CHECK_TEXT(early->out, ""); /* reported before computing */
     CHECK_SAYS(SDLF(2, "run", fixture("small_cnn/model.onnx"), "--dim", "height"), "--dim height");
     CHECK_SAYS(SDLF(2, "run", fixture("small_cnn/model.onnx"), "--dim", "height=3"),
                "leaves a dimension 'height' open");
@@ -239,7 +239,7 @@ static void run_says_what_is_wrong(void)
                "two.npy: the model has 1 output");
 }
 
-/* 13 MB of activations a sample. */
+/* 13 MB of activations per sample. */
 static void run_asks_for_no_more_than_there_is(void)
 {
     static const char text[] =
@@ -254,7 +254,7 @@ static void run_asks_for_no_more_than_there_is(void)
                "a smaller --batch needs less");
 }
 
-/* What stands in a file does not steer the terminal. */
+/* Text from a file cannot control the terminal. */
 static void names_do_not_steer_the_terminal(void)
 {
     const char *path = test_path("escape.onnx"), *labels = test_path("escape.txt");
@@ -272,7 +272,7 @@ static void names_do_not_steer_the_terminal(void)
     CHECK(strchr(p->out, '\033') == NULL);
 }
 
-/* An output of shape 2x0 beside one of two numbers. */
+/* An output of shape 2x0 beside one of two values. */
 static void outputs_without_elements(void)
 {
     sdlf_model *m = sdlf_model_create("hollow");
@@ -288,7 +288,7 @@ static void outputs_without_elements(void)
     CHECK_SAYS(SDLF(0, "run", path, "--input", input, "--json", "--top", "2"), "\"mean\": null");
 }
 
-/* A file that is written may have "=" in its name, and one that is read a line's end; outputs need not be numbers. */
+/* The name of an output file may contain "=", and that of an input file a newline; outputs need not be numbers. */
 static void odd_names_and_numbers(void)
 {
     static program p;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf compare, and the reading of logs: what differs, what went how, what is no log. */
+/* sdlf compare, and reading logs: the differences, the results, and files that are not logs. */
 #include "testing.h"
 
 #include <math.h>
@@ -21,7 +21,7 @@ static void says_what_differs(void)
     SDLF(0, SMALL, "--epochs", "1", "--batch", "32", "--log", b, "--no-test");
     const program *p = SDLF(0, "compare", a, b, "--epochs");
     CHECK_SAYS(p, "  option ");
-    CHECK_SAYS(p, "  batch          64 ");       /* how wide the columns are depends on what else differs */
+    CHECK_SAYS(p, "  batch          64 ");       /* the columns' width depends on the other differences */
     CHECK(strstr(p->out, "optimizer ") == NULL); /* is the same */
     CHECK_SAYS(p, "  epoch ");
     p = SDLF(0, "compare", a, a);
@@ -88,7 +88,7 @@ static void refuses_what_is_no_log(void)
     CHECK_SAYS(SDLF(2, "compare"), "the log of a run is missing");
 }
 
-/* What has no end, and a line that would become gigabytes of JSON. */
+/* An endless file, and a line that would become gigabytes of JSON. */
 static void reads_so_much_and_no_more(void)
 {
     enum { LONG = (1 << 24) + 100 };
@@ -100,7 +100,7 @@ static void reads_so_much_and_no_more(void)
     for (int i = 0; i < LONG; i += 4) memcpy(text + i, "[{}\n", 4);
     check_fails(text, SDLF_ERROR_MEMORY, "wrong.jsonl: its JSON becomes 1.7 GB: more than the ");
     free(text);
-    CHECK(setenv("SDLF_READ_MEMORY", "2000", 1) == 0); /* as every reader has it */
+    CHECK(setenv("SDLF_READ_MEMORY", "2000", 1) == 0); /* as for every reader */
     check_fails(
         "{\"event\":\"start\",\"a\":[[],[],[],[],[],[],[],[],[],[]]}\n", SDLF_ERROR_MEMORY,
         "wrong.jsonl: its JSON becomes 3.0 kB: more than the 2.0 kB of memory that reading a file of 54 bytes may "
@@ -114,7 +114,7 @@ static void reads_so_much_and_no_more(void)
     CHECK_SAYS(SDLF(1, "compare", "/dev/zero"), "/dev/zero: expected at most 268435456 bytes, found more");
 }
 
-/* Options that no command has, which only some runs have, are shown once, in the order in which they come. */
+/* Unknown options that only some runs have are shown once, in order of appearance. */
 static void every_option_is_told_once(void)
 {
     static const char *const texts[] = {"{\"event\":\"start\",\"a\":1,\"b\":2}\n",
@@ -135,7 +135,7 @@ static void every_option_is_told_once(void)
     for (int i = 0; i < 3; i++) run_log_release(&runs[i]);
 }
 
-/* Values of other types than train writes; a last line that is being written; a run that went on. */
+/* Values of types that train does not write; an incomplete last line; a resumed run. */
 static void takes_logs_as_they_are(void)
 {
     static const char text[] = "{\"event\":\"start\",\"batch\":[1],\"net\":null}\n"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf serve: what is answered, to whom, and what is refused. */
+/* sdlf serve: its answers, who gets them, and rejected requests. */
 #include "testing.h"
 
 #include <arpa/inet.h>
@@ -86,7 +86,7 @@ static void refuses_what_is_not_its_own(void)
                    "HTTP/1.1 403"));
     snprintf(origin, sizeof origin, "Origin: http://%s\r\n", web_host());
     CHECK(web_says(web_request("POST", web_path("classify"), web_host(), origin, "x", 1),
-                   "HTTP/1.1 400")); /* its own page, and no picture */
+                   "HTTP/1.1 400")); /* its own page, which is no image */
     CHECK(web_says(web_request("DELETE", web_path(""), web_host(), "", NULL, 0), "HTTP/1.1 405"));
     CHECK(web_says(web_request("PUT", web_path("classify"), web_host(), "", "x", 1), "HTTP/1.1 405"));
 }
@@ -97,7 +97,7 @@ static void bodies_have_a_limit(void)
     int length = snprintf(text, sizeof text, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Length: 99999999999\r\n\r\n",
                           web_path("classify"), web_host());
     CHECK(web_says(web_ask(text, (size_t)length), "HTTP/1.1 413"));
-    /* one that does not say its length */
+    /* one without a length */
     enum { CHUNK = 1 << 20, CHUNKS = 20 };
     char *all = malloc(512 + (size_t)CHUNKS * (CHUNK + 32));
     size_t used = (size_t)snprintf(
@@ -114,7 +114,7 @@ static void bodies_have_a_limit(void)
     free(all);
 }
 
-/* Bytes of chance, and requests cut anywhere: it answers the next one. */
+/* Random bytes, and requests truncated anywhere: the next request is answered. */
 static void lives_through_nonsense(void)
 {
     char text[600];

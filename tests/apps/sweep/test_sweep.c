@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf sweep: all combinations, drawn ones, what is gone on with, and what is wrong. */
+/* sdlf sweep: all combinations, random ones, resuming, and wrong arguments. */
 #include "testing.h"
 
 #include <jansson.h>
@@ -88,7 +88,7 @@ static void says_what_is_wrong(void)
     CHECK_SAYS(SDLF(2, "sweep", "--folder", test_path("wrong"), "--try", "bathc=3"), "unknown option '--bathc'");
     CHECK_SAYS(SDLF(2, "sweep", "--try", "batch=3", "--net", "mlp"),
                "unknown option '--net'; options of 'sdlf train' go after '--'");
-    /* a value that no later run would take is found before the first one trains, and by --list */
+    /* a value that a later run would reject is reported before the first one trains, and by --list */
     const program *p = SDLF(2, "sweep", "--folder", test_path("wrong"), "--try", "optimizer=sgd,adma", BASE);
     CHECK_SAYS(p, "--optimizer adma: expected");
     CHECK_SAYS(p, "did you mean 'adam'?");
@@ -97,7 +97,7 @@ static void says_what_is_wrong(void)
     CHECK(access(test_path("wrong"), F_OK) != 0);
     CHECK_SAYS(SDLF(2, "sweep", "--list", "--try", "batch=32,0"), "--batch 0: expected");
     CHECK_SAYS(SDLF(2, "sweep", "--list", "--try", "epochs=2", "--", "--bathc", "3"), "did you mean '--batch'?");
-    const char *refused = test_path("refused"); /* which claims no folder */
+    const char *refused = test_path("refused"); /* which creates no folder */
     CHECK_SAYS(SDLF(2, "sweep", "--folder", refused, "--try", "batch=32", "--", "--net", "lenet6"),
                "no network 'lenet6'");
     SDLF(0, "sweep", "--folder", refused, "--try", "batch=32", BASE);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Commands that wait for the other end of a pipe: the first signal ends them, and what they have is kept. */
+/* Commands that wait for the other end of a pipe: the first signal ends them, and their results are kept. */
 #include "testing.h"
 
 #include <fcntl.h>
@@ -28,7 +28,7 @@ static void prepare(void)
     SDLF(0, "train", "--net", small_network(), "--data", "digits:200", "--epochs", "1", CALCULATOR, "--out", weights);
 }
 
-/* Long enough for a program to come to its wait; if it does not, the signal ends it all the same. */
+/* Long enough for a program to reach its wait; if it does not, the signal ends it nevertheless. */
 static void nap(void)
 {
     nanosleep(&(struct timespec){.tv_sec = 1}, NULL);
@@ -67,14 +67,14 @@ static void the_first_signal_ends_it(void)
     }
 }
 
-/* Somebody has opened the pipe, and writes nothing. */
+/* A writer has opened the pipe but writes nothing. */
 static void a_writer_that_is_silent(void)
 {
     static program p;
     p = (program){.terminal = true}; /* a line at a time */
     program_start(&p, (const char *const[]){"predict", "--weights", weights, CALCULATOR, picture, empty_pipe, NULL});
     CHECK(program_wait_for(&p, "picture"));
-    int writer = open(empty_pipe, O_WRONLY); /* once it has been opened to be read */
+    int writer = open(empty_pipe, O_WRONLY); /* once it is open for reading */
     CHECK(writer >= 0);
     kill(p.process, SIGTERM);
     program_finish(&p);
@@ -83,7 +83,7 @@ static void a_writer_that_is_silent(void)
     CHECK_SAYS(&p, "stopped by Terminated after 1 of 2 files");
 }
 
-/* What comes late comes through, in parts too. */
+/* Late input is accepted, also in parts. */
 static void a_writer_that_is_late(void)
 {
     static program p;
@@ -100,7 +100,7 @@ static void a_writer_that_is_late(void)
     CHECK_SAYS(&p, "%");
 }
 
-/* A reader that comes late gets all of it. */
+/* A late reader gets the complete output. */
 static void a_reader_that_is_late(void)
 {
     static program p;
@@ -119,8 +119,8 @@ static void a_reader_that_is_late(void)
     CHECK(size == 128 + 4 * 10 && memcmp(array, "\x93NUMPY", 6) == 0);
 }
 
-/* Weights are replaced as a whole with each checkpoint, plan files when they have grown, and both are read again: no
- * pipe will do. */
+/* Weights are replaced with each checkpoint, plan files when they have grown, and both are read again: a pipe cannot
+ * be used. */
 static void what_is_replaced_is_no_pipe(void)
 {
     CHECK_SAYS(SDLF(2, "info", "--net", "mlp", "--plan-file", empty_pipe),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Signals: Ctrl-C keeps what was learnt, a second one ends at once, and no moment to be killed loses a checkpoint. */
+/* Signals: Ctrl-C keeps the trained weights, a second one ends at once, and a kill at any time loses no checkpoint. */
 #include "testing.h"
 
 #include <signal.h>
@@ -53,7 +53,7 @@ static void termination_saves_too(void)
     SDLF(0, "eval", "--weights", out, CALCULATOR);
 }
 
-/* The weights that one run ends with are those of a run that was stopped somewhere in the middle. */
+/* An uninterrupted run ends with the same weights as one that was stopped somewhere in the middle and resumed. */
 static void stopped_and_resumed_is_never_stopped(void)
 {
     const char *whole = test_path("whole.safetensors"), *parts = test_path("parts.safetensors");
@@ -68,7 +68,7 @@ static void stopped_and_resumed_is_never_stopped(void)
     stopped = (program){.code = 0};
     program_start(&stopped,
                   (const char *const[]){"train", SHORT, "--epochs", "100", "--out", parts, "--no-test", NULL});
-    CHECK(program_wait_for(&stopped, "epoch   3/100")); /* it cannot say all that follows before somebody reads on */
+    CHECK(program_wait_for(&stopped, "epoch   3/100")); /* it cannot print the rest until somebody reads on */
     kill(stopped.process, SIGINT);
     program_finish(&stopped);
     CHECK_EQUAL(stopped.code, 130);
@@ -78,7 +78,7 @@ static void stopped_and_resumed_is_never_stopped(void)
     CHECK(end != NULL && strstr(end, pattern) != NULL);
 }
 
-/* "sdlf train | head -1": what nobody reads is no longer computed, and what was learnt is kept. */
+/* "sdlf train | head -1": training stops when nobody reads the output, and the trained weights are kept. */
 static void a_reader_that_goes_away_stops_it(void)
 {
     const char *out = test_path("unread.safetensors"), *log = test_path("unread.jsonl");
@@ -97,7 +97,7 @@ static void a_reader_that_goes_away_stops_it(void)
     CHECK(system(command) == 0);
 }
 
-/* While it is busy with one long step the first Ctrl-C waits for the step's end; the second does not. */
+/* During one long step the first Ctrl-C waits for the step's end; the second does not. */
 static void the_second_one_ends_at_once(void)
 {
     static program p;
@@ -107,14 +107,14 @@ static void the_second_one_ends_at_once(void)
     CHECK(program_wait_for(&p, "allocated now"));
     program_compute(&p, 0.3);
     kill(p.process, SIGINT);
-    CHECK(program_wait_for(&p, "a second signal ends at once")); /* two that come together are one */
+    CHECK(program_wait_for(&p, "a second signal ends at once")); /* two at the same time are one */
     kill(p.process, SIGINT);
     program_finish(&p);
     CHECK_EQUAL(p.code, -1);
     CHECK_EQUAL(p.signal, SIGINT);
 }
 
-/* A shell that hangs up on purpose (nohup) has said that training goes on. */
+/* nohup, which ignores SIGHUP, means that training continues after a hang-up. */
 static void ignored_signals_stay_ignored(void)
 {
     static program p;
@@ -129,10 +129,10 @@ static void ignored_signals_stay_ignored(void)
     CHECK_SAYS(&p, "epoch 100/100");
 }
 
-/* Killed at any time, in the middle of a save above all: an epoch of this network takes about as long as its save. */
+/* Killed at any time, often in the middle of a save: an epoch of this network takes about as long as its save. */
 static void killed_while_saving_loses_nothing(void)
 {
-    char out[512]; /* test_path's own storage is used again soon */
+    char out[512]; /* test_path soon reuses its own storage */
     snprintf(out, sizeof out, "%s", test_path("killed.safetensors"));
     SDLF(0, "train", "--net", small_network(), "--data", "digits:60", CALCULATOR, "--epochs", "1", "--out", out);
     for (int i = 0; i < 25; i++) {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Text that is printed into memory: all of it, or word that memory ran out. */
+/* Printing to memory: the complete text, or an error that memory ran out. */
 #include "testing.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ static void empty_text(void)
     free(text.text);
 }
 
-/* Nobody looks at what the printing functions return. */
+/* The results of the printing functions are not checked. */
 static bool print_lines(memory_text *text)
 {
     if (!memory_text_open(text)) return false;

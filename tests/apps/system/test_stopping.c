@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Ctrl-C in commands that measure: what there is until then is shown, a line says what is missing, and the exit code is
+/* Ctrl-C in commands that measure: the results so far are shown, a line says what is missing, and the exit code is
  * 130. */
 #include "testing.h"
 
@@ -32,7 +32,7 @@ static const program *stopped(const char *text, const char *const *words)
     return &p;
 }
 
-/* The JSON that it printed says so, too. The caller's to release. */
+/* The printed JSON, which must report the interruption, too. The caller releases it. */
 static json_t *interrupted_json(const program *p)
 {
     json_error_t error;
@@ -58,7 +58,7 @@ static void tests_of_weights(void)
     CHECK_SAYS(p, "test   ");
 }
 
-/* Pictures in a file that every build reads. */
+/* Images in a file that every build reads. */
 static void pictures(void)
 {
     enum { PICTURES = 1000, FIRST = 4 };
@@ -140,7 +140,7 @@ static void a_plan_with_its_times(void)
     CHECK_SAYS(p, "stopped by Ctrl-C; there are no times");
 }
 
-/* The keys are heard at once; what is under way takes longer. */
+/* The key press is confirmed at once; the current step takes longer. */
 static void it_says_that_it_has_heard(void)
 {
     static program p;
@@ -156,7 +156,7 @@ static void it_says_that_it_has_heard(void)
     CHECK_EQUAL(p.signal, SIGINT);
 }
 
-/* "sdlf info --json | true": that it was in vain is known when the program ends. */
+/* "sdlf info --json | true": the failed output is noticed when the program ends. */
 static void a_reader_that_goes_away(void)
 {
     static program p;
@@ -171,7 +171,7 @@ static void a_reader_that_goes_away(void)
 
 int main(void)
 {
-    setenv("TERM", "xterm-256color", 1); /* for the line that says what is at work */
+    setenv("TERM", "xterm-256color", 1); /* for the status line */
     RUN(tests_of_weights);
     RUN(pictures);
     RUN(an_epoch_of_a_network);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Event files: the framing of records, the encoding of fields, and what is in a file that a run has written. */
+/* Event files: the framing of records, the encoding of fields, and the content of the file of a run. */
 #include "testing.h"
 
 #include <dirent.h>
@@ -14,7 +14,7 @@
 #include "apps/tensorboard/message.h"
 #include "apps/tensorboard/record.h"
 
-/* RFC 3720, B.4, and the check value that is always given. */
+/* RFC 3720, B.4, and the usual check value. */
 static void crc_is_castagnolis(void)
 {
     unsigned char zeros[32] = {0};
@@ -41,7 +41,7 @@ static void a_record_is_framed(void)
     for (int i = 0; i < 4; i++) CHECK_EQUAL(found[15 + i], (mask >> (8 * i)) & 0xff);
 }
 
-/* The examples of the encoding's own page: 150 as field 1, "testing" as field 2, a message in field 3; and a double. */
+/* The examples of the encoding's manual: 150 as field 1, "testing" as field 2, a message in field 3; and a double. */
 static void fields_are_encoded(void)
 {
     static const unsigned char expected[] = {0x08, 0x96, 0x01, 0x12, 0x07, 't',  'e',  's',  't',  'i',  'n',
@@ -62,7 +62,7 @@ static void fields_are_encoded(void)
     message_release(&m);
 }
 
-/* The file of a folder with one; its bytes, the caller's. */
+/* The bytes of the only file in a folder; the caller frees them. */
 static char *read_only_file(const char *folder, size_t *length)
 {
     char path[2048] = "";
@@ -130,7 +130,7 @@ static int64_t hash_of(const char *path)
     return hash;
 }
 
-/* They are there when asked for, and training comes to the same weights. */
+/* They are written on request, and training gives the same weights. */
 static void gradients_leave_training_alone(void)
 {
     char folder[1024], plain[1024], watched[1024];

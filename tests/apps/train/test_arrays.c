@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf train, eval and run on arrays that are no pictures. */
+/* sdlf train, eval and run on arrays that are not images. */
 #include <stdio.h>
 #include <string.h>
 
@@ -35,7 +35,7 @@ static const char *network(const char *text)
     "{\"type\":\"embedding\",\"vocabulary\":10,\"units\":4},{\"type\":\"flatten\"},"                                   \
     "{\"type\":\"fully_connected\",\"units\":2},{\"type\":\"softmax\"}]}"
 
-/* Classes: is the first token odd? */
+/* The class is whether the first token is odd. */
 static void write_tokens(void)
 {
     int64_t tokens[COUNT * LENGTH], labels[COUNT];
@@ -47,7 +47,7 @@ static void write_tokens(void)
     snprintf(weights_path, sizeof weights_path, "%s", test_path("tokens.safetensors"));
 }
 
-/* Inputs of integers, as ONNX files have, in training, testing and predicting; the same weights. */
+/* Integer inputs, as in ONNX files, in training, testing and prediction; the same weights. */
 static void integers_train_as_floats_do(void)
 {
     static const char *const networks[] = {EMBEDDING(",\"dtype\":\"int64\""), EMBEDDING(",\"dtype\":\"int32\""),
@@ -90,11 +90,11 @@ static void tokens_are_taken_as_they_are(void)
     integers_train_as_floats_do();
     static const char numbers[] = "{\"name\":\"n\",\"input\":{\"name\":\"x\",\"shape\":[3]},\"layers\":["
                                   "{\"type\":\"fully_connected\",\"units\":2},{\"type\":\"softmax\"}]}";
-    p = SDLF(0, TRAIN(numbers, "--epochs", "1", "--no-save")); /* integers that nothing looks up are normalised */
+    p = SDLF(0, TRAIN(numbers, "--epochs", "1", "--no-save")); /* integers that are not indices are normalised */
     CHECK_SAYS(p, "200 train  200 test  3\n");
 }
 
-/* One pair of arrays: a part is held out, which is said, and tested again by eval; another set is tested whole. */
+/* One pair of arrays: a part is held out, which is reported, and tested again by eval; another set is tested whole. */
 static void a_part_is_held_out(void)
 {
     char test[64], all[2100];
@@ -135,7 +135,7 @@ static void integers_go_into_float_inputs(void)
     SDLF(0, "run", weights_path, "--input", samples_path);
 }
 
-/* (N,T,F) and pictures of 12 channels: does the first number lie above 0? */
+/* (N,T,F) and images of 12 channels: the class is whether the first value is above 0. */
 static void shapes_are_those_of_the_network(void)
 {
     static float x[COUNT * 12 * 4];

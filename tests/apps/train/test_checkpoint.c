@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf train where its weights cannot be written, for a while or at all: it goes on, says so, and keeps what there
- * was. */
+/* sdlf train when its weights cannot be written, for a while or at all: it continues, reports this, and keeps the old
+ * file. */
 #include "testing.h"
 
 #include <stdio.h>
@@ -11,7 +11,7 @@
 
 #include "apps/program.h"
 
-/* How often `text` stands in a file. */
+/* The number of occurrences of `text` in a file. */
 static int count_in(const char *path, const char *text)
 {
     static char bytes[1 << 16];
@@ -42,7 +42,7 @@ static void a_full_disk_ends_no_training(void)
     CHECK_EQUAL(count_in(log, "\"event\":\"end\",\"status\":\"io\""), 1);
 }
 
-/* Room comes back while it trains. */
+/* Space becomes available during training. */
 static void a_full_disk_may_pass(void)
 {
     static program p;
@@ -60,7 +60,7 @@ static void a_full_disk_may_pass(void)
     CHECK_SAYS(SDLF(2, "train", "--resume", out, "--epochs", "4"), "has done its 4 epochs");
 }
 
-/* The file of an earlier epoch is told of, and is whole. */
+/* The file of an earlier epoch is reported, and is complete. */
 static void the_earlier_file_stays(void)
 {
     static program p;

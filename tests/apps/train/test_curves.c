@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf train --serve: what its page shows, what its buttons do, and what is refused. */
+/* sdlf train --serve: the content of its page, its buttons, and rejected requests. */
 #include "testing.h"
 
 #include <signal.h>
@@ -31,7 +31,7 @@ static const char *post(const char *name)
     return web_request("POST", web_path(name), web_host(), "", NULL, 0);
 }
 
-/* Ask until the page says so. */
+/* Request the page until it contains the text. */
 static bool comes(const char *text)
 {
     for (int i = 0; i < TRIES; i++) {
@@ -41,7 +41,7 @@ static bool comes(const char *text)
     return web_says(get("live"), text);
 }
 
-/* Start `sdlf train --serve` with more words, far more epochs than anybody waits for. */
+/* Start `sdlf train --serve` with additional words, and more epochs than the test waits for. */
 static bool start(const char *const *more)
 {
     const char *words[32] = {"train", "--net", "lenet5", "--data", "digits:600", "--epochs", "100000", "--serve"};
@@ -66,12 +66,12 @@ static void shows_curves_and_saves_and_stops(void)
     if (!start((const char *const[]){"--out", weights, NULL})) return;
     CHECK(web_says(get(""), "<button type=\"button\" id=\"save\">"));
     CHECK(web_says(get("curves.js"), "fetch('live')"));
-    CHECK(comes("<figcaption>Loss</figcaption>")); /* epochs are shorter than the time between two looks */
+    CHECK(comes("<figcaption>Loss</figcaption>")); /* epochs are shorter than the time between requests */
     CHECK(comes("<figcaption>Accuracy</figcaption>"));
     CHECK(web_says(post("save"), "HTTP/1.1 200"));
     CHECK(comes("Saved after step"));
     CHECK_EQUAL(access(weights, R_OK), 0);
-    CHECK(comes("Epoch ")); /* it goes on */
+    CHECK(comes("Epoch ")); /* continues */
     CHECK(web_says(get("save"), "HTTP/1.1 404"));
     CHECK(web_says(post("live"), "HTTP/1.1 404"));
     CHECK(web_says(web_request("POST", "/stop", web_host(), "", NULL, 0), "HTTP/1.1 404"));
@@ -82,7 +82,7 @@ static void shows_curves_and_saves_and_stops(void)
     CHECK(web_says(served.out, "saved  "));
 }
 
-/* The check sum of the weights after the last epoch. */
+/* The checksum of the weights after the last epoch. */
 static const char *weights_of(const program *p)
 {
     static char sum[2][9];

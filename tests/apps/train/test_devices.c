@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf train --devices: ranks that are threads of one process train as one rank does; one that fails, or a signal, ends
+/* sdlf train --devices: ranks that are threads of one process train like a single rank; a failing rank or a signal ends
  * all. */
 #include "testing.h"
 
@@ -30,7 +30,7 @@ static void same_training(void)
     }
 }
 
-/* Optimizer states in parts, and again: the same bits. */
+/* Sharded optimizer states, and a second run: the same bits. */
 static void same_bits(void)
 {
     static const char options[] = "--no-save --net lenet5 --data digits:301 --batch 50 --optimizer adamw --epochs 2";
@@ -41,7 +41,7 @@ static void same_bits(void)
     for (int e = 0; e < EPOCHS; e++) CHECK(strcmp(first.weights[e], parts.weights[e]) == 0);
 }
 
-/* One says what there is to say. */
+/* Only one rank prints. */
 static int count_lines(const char *begin)
 {
     int count = 0;
@@ -67,7 +67,7 @@ static void one_tells(void)
     SAYS("epoch 3/3");
 }
 
-/* What cannot be: one line, before anything is done. */
+/* Impossible combinations: one line, before anything is done. */
 static void refusals(void)
 {
     static const struct {
@@ -97,16 +97,16 @@ static void refusals(void)
     SAYS("--devices 0,0 is for one process, but mpirun has started 2: run without mpirun");
 }
 
-/* A rank that fails names itself and ends all; what was saved stays whole. */
+/* A failing rank names itself and ends all; saved files stay complete. */
 static void one_fails(void)
 {
     CHECK_EQUAL(shell("%s train --quiet --net lenet5 --data digits:60 --epochs 1 --out kept.safetensors", program_path),
                 0);
     CHECK(shell("%s train --devices 0,0 --net absent.json --data digits:60", program_path) != 0);
-    SAYS("cannot open 'absent.json'"); /* all find it out: one says it */
+    SAYS("cannot open 'absent.json'"); /* all detect it: one reports it */
     CHECK_EQUAL(count_lines("sdlf train: error:"), 1);
     CHECK(shell("%s train --devices 0,0 --net lenet5 --data digits:60 --out absent/a.safetensors", program_path) != 0);
-    SAYS("sdlf train: error: rank 0 on "); /* alone: the others keep nothing */
+    SAYS("sdlf train: error: rank 0 on "); /* only one: no other keeps files */
     CHECK_EQUAL(count_lines("sdlf train: error:"), 1);
     CHECK(shell("%s train --devices 0,0,0 --net lenet5 --data digits:60 --epochs 3 --learning-rate 1e30 --out "
                 "kept.safetensors",
@@ -117,7 +117,7 @@ static void one_fails(void)
     sdlf_model_free(model);
 }
 
-/* Ctrl-C stops all after the same step, with a checkpoint. */
+/* Ctrl-C stops all ranks after the same step, with a checkpoint. */
 static void interrupted(void)
 {
     remove("stopped.safetensors");
@@ -134,7 +134,7 @@ static void interrupted(void)
                 0);
 }
 
-/* Random samples of digits' shape. */
+/* Random samples with the shape of digits. */
 static bool write_samples(const char *path, int64_t count)
 {
     sdlf_tensor samples;
@@ -146,7 +146,7 @@ static bool write_samples(const char *path, int64_t count)
     return good;
 }
 
-/* Tests and runs that several devices share find what one finds. */
+/* Tests and runs divided among several devices give the results of one. */
 static void inference(void)
 {
     CHECK_EQUAL(

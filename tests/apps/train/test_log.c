@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf train --log: one JSON object a line, with every option that training had, wherever it came from. */
+/* sdlf train --log: one JSON object per line, with every option of the training, whatever its origin. */
 #include "testing.h"
 
 #include <jansson.h>
@@ -18,12 +18,12 @@
 
 #define SMALL "--net", small_network(), "--data", "digits:600,3", "--calculator", "reference"
 
-/* Several options that are not the defaults. */
+/* Several options with values that are not the defaults. */
 #define OPTIONS                                                                                                        \
     "--batch", "48", "--seed", "5", "--optimizer", "adamw", "--weight-decay", "0.01", "--schedule", "step", "--every", \
         "2", "--learning-rate", "0.01", "--label-smoothing", "0.1", "--clip-norm", "1", "--augment-shift", "2"
 
-/* The first line of a log; NULL where there is none. */
+/* The first line of a log; NULL if there is none. */
 static json_t *start_of(const char *path)
 {
     FILE *file = fopen(path, "r");
@@ -34,7 +34,7 @@ static json_t *start_of(const char *path)
     return start;
 }
 
-/* The rate that a run begins with, by its log. */
+/* The initial learning rate of a run, from its log. */
 static double rate_with(const char *batch, const char *optimizer)
 {
     const char *path = test_path("rate.jsonl");
@@ -54,7 +54,7 @@ static void small_batches_take_smaller_rates(void)
     CHECK_CLOSE(rate_with("16", "adam"), 0.001, 1e-9);
 }
 
-/* What an epoch, and the log's line of it, say of the loss scale; a checkpoint keeps it and its option. */
+/* The loss scale as reported by an epoch and its log line; a checkpoint keeps the scale and its option. */
 static void a_loss_scale_is_told(void)
 {
     char weights[1024];
@@ -116,12 +116,12 @@ static void logs_json_lines(void)
     }
     fclose(file);
     CHECK_EQUAL(starts, 1);
-    CHECK_EQUAL(steps, 4); /* 10 steps an epoch: the 4th and 8th of each */
+    CHECK_EQUAL(steps, 4); /* 10 steps per epoch: 4th and 8th of each */
     CHECK_EQUAL(epochs, 2);
     CHECK_EQUAL(ends, 1);
 }
 
-/* Without --resume the log of an earlier run gets another name, each its own; what is no file or is empty stays. */
+/* Without --resume the log of an earlier run is renamed, each to a unique name; empty files and non-files stay. */
 static void older_logs_are_kept(void)
 {
     char path[512], older[520];
@@ -162,7 +162,7 @@ static void the_log_names_every_option(void)
         snprintf(key, sizeof key, "%.*s", (int)strspn(at, "abcdefghijklmnopqrstuvwxyz0123456789-"), at);
         for (char *c = key; *c; c++) *c = *c == '-' ? '_' : *c;
         if (!begins_line || strcmp(key, "config") == 0 || strcmp(key, "help") == 0)
-            continue; /* what every command takes */
+            continue; /* options of every command */
         count++;
         if (!CHECK(json_object_get(start, key) != NULL)) printf("  %s\n", key);
     }
@@ -177,7 +177,7 @@ static void check_number(const json_t *start, const char *key, double expected)
         printf("  %s\n", key);
 }
 
-/* What was given, what holds by default, and what a checkpoint has brought. */
+/* Given options, defaults, and options from a checkpoint. */
 static void the_log_says_what_was_trained_with(void)
 {
     const char *weights = test_path("logged.safetensors"), *first = test_path("first.jsonl"),
@@ -213,7 +213,7 @@ static void the_log_says_what_was_trained_with(void)
     json_decref(start);
 }
 
-/* fast_cnn's own options hold unless they are given, or another optimizer is; the log says which they are. */
+/* fast_cnn's own options apply unless they, or another optimizer, are given; the log lists them. */
 static void a_network_brings_its_options(void)
 {
     const char *path = test_path("own.jsonl"), *weights = test_path("own.safetensors");
@@ -232,7 +232,7 @@ static void a_network_brings_its_options(void)
     CHECK_SAYS(p, json_string_value(json_object_get(start, "own_options")));
     json_decref(start);
 
-    SDLF(0, FAST, "--epochs", "1", "--no-save", "--log", path, "--batch", "64"); /* one of them: it alone is another */
+    SDLF(0, FAST, "--epochs", "1", "--no-save", "--log", path, "--batch", "64"); /* one of them: only it differs */
     start = start_of(path);
     check_number(start, "batch", 64);
     check_number(start, "learning_rate", (double)own.schedule.peak);
@@ -244,21 +244,21 @@ static void a_network_brings_its_options(void)
     CHECK_SAYS(p, "--lr-scale head=0.5");
     CHECK_SAYS(p, "--decay 'head=0.19"); /* the network's own */
 
-    SDLF(0, FAST, "--epochs", "1", "--no-save", "--log", path, "--optimizer", "sgd"); /* all are the usual ones */
+    SDLF(0, FAST, "--epochs", "1", "--no-save", "--log", path, "--optimizer", "sgd"); /* all are defaults */
     start = start_of(path);
     check_number(start, "learning_rate", 0.05);
     CHECK(json_is_null(json_object_get(start, "own_options")));
     CHECK_CLOSE(json_number_value(json_object_get(start, "weight_decay")), 0, 0);
     json_decref(start);
 
-    SDLF(0, "train", "--resume", weights, "--epochs", "2", "--no-test", "--log", path); /* the checkpoint brings them */
+    SDLF(0, "train", "--resume", weights, "--epochs", "2", "--no-test", "--log", path); /* from the checkpoint */
     SDLF(0, "train", SMALL, "--epochs", "1", "--no-save", "--log", path);
     start = start_of(path);
     CHECK(json_is_null(json_object_get(start, "own_options")));
     json_decref(start);
 }
 
-/* A process that was killed has left the beginning of a line: what goes on begins one of its own. Text of others stays. */
+/* A killed process has left an incomplete line: the resumed run begins a new one. Text from other programs is kept. */
 static void what_a_killed_run_left_can_be_read(void)
 {
     static const char unfinished[] = "{\"event\":\"start\"}\n{\"event\":\"ep", foreign[] = "a note\nwithout an end";
@@ -280,7 +280,7 @@ static void what_a_killed_run_left_can_be_read(void)
     if (file != NULL) fclose(file);
 }
 
-/* Lines that a full disk does not take are missing; those before and after them are whole. */
+/* Lines that a full disk rejects are missing; those before and after them are complete. */
 static void a_full_disk_tears_no_line(void)
 {
     const char *path = test_path("full.jsonl");

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf train, eval and predict on a folder of pictures: IDX files, which every build reads, with the names of
- * pictures. */
+/* sdlf train, eval and predict on a folder of images: IDX files, which every build reads, with the extensions of
+ * images. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,7 +30,7 @@ static const char *inside(const char *name)
     return path;
 }
 
-/* Light on the left, or on the right, of a size of its own. */
+/* An image that is bright on the left or on the right, of its own size. */
 static void write_picture(const char *folder, int number, bool right)
 {
     int width = SIDE + number % 3, height = SIDE + number % 2;
@@ -88,7 +88,7 @@ static void a_folder_is_learnt_and_its_classes_are_named(void)
     CHECK_SAYS(p, "\"label\": \"tulips\"");
 }
 
-/* The last layer for other classes, alone trained; the network's own normalisation is kept. */
+/* A new last layer for other classes, the only one trained; the network's own normalisation is kept. */
 static void a_trained_network_gets_another_head(void)
 {
     char weights[1024], tuned[1024];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf train --communicator mpi: several ranks train as one does; what differs between them is said; one that dies or
- * hangs ends all. */
+/* sdlf train --communicator mpi: several ranks train like one; differences between them are reported; a rank that dies
+ * or hangs ends all. */
 #include "testing.h"
 
 #include <stdio.h>
@@ -12,13 +12,13 @@
 #include "apps/mpirun.h"
 #include "apps/train/ranks.h"
 
-/* The words before a rank's own. */
+/* The words that precede a rank's own. */
 static const char *mpirun(int ranks)
 {
     return mpirun_words(ranks, "train --communicator mpi");
 }
 
-/* Train with so many ranks. */
+/* Train with that many ranks. */
 static curve train(int ranks, const char *options)
 {
     return train_with(mpirun(ranks), ranks, options);
@@ -36,7 +36,7 @@ static void same_training(void)
     }
 }
 
-/* Rounded gradients train to about the same, and a checkpoint says what they were rounded to. */
+/* Rounded gradients give about the same result, and a checkpoint records the type they were rounded to. */
 static void gradient_dtypes(void)
 {
     static const char options[] = "--net lenet5 --data digits:301 --batch 50 --epochs 2 --schedule constant";
@@ -58,7 +58,7 @@ static void gradient_dtypes(void)
     SAYS("--gradient-dtype needs --devices LIST or --communicator NAME");
 }
 
-/* Megabytes that a training takes, as its first lines say. */
+/* Megabytes of memory for a training, from its first lines. */
 static double memory_of(const char *words)
 {
     double found = 0;
@@ -69,8 +69,8 @@ static double memory_of(const char *words)
     return found;
 }
 
-/* Optimizer states in parts train to the same bits and make the same checkpoints, which any number of ranks goes on
- * from. */
+/* Sharded optimizer states give the same bits and the same checkpoints, from which any number of ranks can
+ * resume. */
 static void sharded_states(void)
 {
     static const char options[] = "--net lenet5 --data digits:301 --batch 50 --optimizer adamw --schedule constant";
@@ -93,8 +93,8 @@ static void sharded_states(void)
         CHECK_EQUAL(rest.epochs, 2);
         for (int e = 0; e < rest.epochs; e++) CHECK_CLOSE(rest.loss[e], whole.loss[2 + e], 1e-4 * whole.loss[2 + e]);
     }
-    /* simple_cnn's 6.4 million parameters have two states of 4 bytes; of each a half is less, give or take what the
-     * places of buffers leave free */
+    /* simple_cnn's 6.4 million parameters have two states of 4 bytes; each is reduced by half, give or take the gaps
+     * between buffers */
     double more = memory_of("--net simple_cnn"), less = memory_of("--net simple_cnn --shard-states");
     CHECK_CLOSE(more - less, 6.434634 * 4, 1);
     static const struct {
@@ -116,8 +116,8 @@ static void same_bits(void)
     for (int e = 0; e < EPOCHS; e++) CHECK(strcmp(first.weights[e], second.weights[e]) == 0);
 }
 
-/* Statistics of batch normalisation are each rank's own, and the same on all after an epoch: else the run would
- * fail. */
+/* Statistics of batch normalisation are separate on each rank, and the same on all after an epoch: otherwise the run
+ * would fail. */
 static void batch_norm(void)
 {
     curve norm = train(2, "--no-save --net resnet20 --data digits:40 --batch 20 --epochs 1");
@@ -134,7 +134,7 @@ static void resumed_by_more(void)
     for (int e = 0; e < rest.epochs; e++) CHECK_CLOSE(rest.loss[e], whole.loss[2 + e], 1e-4 * whole.loss[2 + e]);
 }
 
-/* One message, from rank 0, and all end. */
+/* One message, from rank 0, and all ranks end. */
 static void differences(void)
 {
     static const struct {
@@ -163,8 +163,8 @@ static void differences(void)
     SAYS("3 ranks need a batch of at least 3 samples, one for each; found 2");
 }
 
-/* Start two ranks that train for ever, wait for a checkpoint, send a signal to the second; `output` is what came of
- * it. */
+/* Start two ranks that train for ever, wait for a checkpoint, and send a signal to the second; `output` gets their
+ * output. */
 static void strike(const char *signal_name)
 {
     remove("struck.safetensors");
@@ -198,7 +198,7 @@ static void stopped(void)
     SAYS("struck.safetensors still holds the state after epoch");
 }
 
-/* A signal to one rank, as a batch system may send it, stops all after the same step, with a checkpoint. */
+/* A signal to one rank, as from a batch system, stops all ranks after the same step, with a checkpoint. */
 static void interrupted(void)
 {
     strike("INT");

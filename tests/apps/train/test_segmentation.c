@@ -16,7 +16,7 @@ static void write_grey(const char *inside, const unsigned char *pixels)
     free(file.data);
 }
 
-/* Bright bars, whose pixels are class 1; two pixels of each picture do not count. */
+/* Bright bars, whose pixels are class 1; two pixels of each image are ignored. */
 static void write_scenes(void)
 {
     begin();

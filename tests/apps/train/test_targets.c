@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf train, eval and predict with float targets and several labels; options of training that go through files. */
+/* sdlf train, eval and predict with float targets and multiple labels; training options that are stored in files. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "datasets/idx_files.h"
 #include "testing.h"
 
-/* Rows of a, b and c with a + 2 b, a - c and whether a is above 0. */
+/* Rows of a, b and c with the targets a + 2 b, a - c and whether a is above 0. */
 static const char *table(const char *columns)
 {
     static char set[1200], text[40000];
@@ -39,7 +39,7 @@ static void numbers_are_met(void)
     CHECK_SAYS(p, "  0 sum ");
     CHECK_SAYS(p, "\ntest   RMSE 0.");
     CHECK(strstr(p->out, "accuracy") == NULL);
-    p = SDLF(0, "eval", "--weights", weights, "--calculator", "reference"); /* the file says the loss and the data */
+    p = SDLF(0, "eval", "--weights", weights, "--calculator", "reference"); /* the file has the loss and the data */
     CHECK_SAYS(p, "\ntest   RMSE 0.");
     p = SDLF(0, "eval", "--weights", weights, "--calculator", "reference", "--json");
     CHECK_SAYS(p, "\"loss_name\": \"mse\"");
@@ -66,7 +66,7 @@ static void several_labels_hold(void)
     CHECK_SAYS(SDLF(2, TRAIN("--data", table("sum"), "--loss", "bce_with_logits", "--no-save")), "expected 0 to 1");
 }
 
-/* A network that gives numbers, and one that says which labels hold, of a picture. */
+/* For an image, a network that predicts numbers, and one that predicts which labels apply. */
 static void predictions(void)
 {
     unsigned char pixels[64] = {0};
@@ -104,7 +104,7 @@ static void predictions(void)
 
 #define DIGITS "train", "--data", "digits:200", "--net", "lenet5", "--batch", "16", "--schedule", "constant"
 
-/* Options that a checkpoint keeps: an interrupted... shorter training goes on as the longer one. */
+/* Options that a checkpoint keeps: a shorter training is resumed and equals the longer one. */
 static void options_go_through_files(void)
 {
 #define ALL                                                                                                            \

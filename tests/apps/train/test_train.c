@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf train and eval: what is printed and kept (its log: test_log.c); stopping and going on gives the same weights. */
+/* sdlf train and eval: their output and files (the log: test_log.c); stopping and resuming gives the same weights. */
 #include "testing.h"
 
 #include <jansson.h>
@@ -27,7 +27,7 @@ static const char *last_hash(const program *p)
     return hash;
 }
 
-/* Weights that are no numbers are kept, for whoever wants to look, and no success. */
+/* NaN weights are kept for inspection, and the run is a failure. */
 static void fails_where_it_goes_astray(void)
 {
     const char *out = test_path("astray.safetensors");
@@ -68,7 +68,7 @@ static void says_nothing_when_quiet(void)
     CHECK_TEXT(p->err, "");
 }
 
-/* What is not trained is told, kept in files, and listed in the log. */
+/* Frozen parameters are reported, stored in files, and listed in the log. */
 static void freezes_what_it_is_told(void)
 {
     const char *out = test_path("frozen.safetensors"), *log = test_path("frozen.log");
@@ -101,8 +101,8 @@ static void one_seed_one_result(void)
     CHECK(strcmp(other, first) != 0);
 }
 
-/* The calculator that runs unless another is asked for, at each level that this machine has: the same bits with any
- * number of threads, whether training went on with another number of them or not. */
+/* The default calculator, at each level that this machine has: the same bits with any number of threads, even if
+ * training resumes with another number. */
 static void threads_and_stops_change_nothing(void)
 {
 #define LENET "train", "--net", "lenet5", "--data", "digits:1200", "--schedule", "constant"
@@ -120,7 +120,7 @@ static void threads_and_stops_change_nothing(void)
     test_set_level(NULL);
 }
 
-/* Forward passes here and backward passes there; one layer elsewhere; nothing fused. */
+/* Forward and backward passes on different calculators; one layer elsewhere; nothing fused. */
 static void placement_is_heard(void)
 {
     const program *p = SDLF(0, "train", "--net", small_network(), "--data", "digits:600", "--epochs", "1", "--no-save",
@@ -142,7 +142,7 @@ static void placement_is_heard(void)
                "no layer of this plan runs on calculator 'abacus'");
 }
 
-/* With all options that a checkpoint must carry. */
+/* With all options that a checkpoint must store. */
 #define OPTIONS                                                                                                        \
     "--batch", "48", "--seed", "5", "--optimizer", "adamw", "--weight-decay", "0.01", "--schedule", "step", "--every", \
         "2", "--learning-rate", "0.01", "--label-smoothing", "0.1", "--clip-norm", "1", "--augment-shift", "2"
@@ -171,7 +171,7 @@ static void resuming_refuses_what_cannot_be(void)
     CHECK_SAYS(
         SDLF(2, "train", "--resume", done, "--epochs", "2", "--learning-rate", "0.3", "--calculator", "reference"),
         "(learning-rate), but 0.3 is asked for");
-    const char *part = test_path("part.safetensors"); /* that stopped early: what it says to do must work */
+    const char *part = test_path("part.safetensors"); /* that stopped early: the command it prints must work */
     SDLF(0, "train", SMALL, "--epochs", "5", "--learning-rate", "1e-12", "--patience", "1", "--keep", "last", "--out",
          part);
     CHECK_SAYS(SDLF(2, "train", "--resume", part, "--epochs", "1"),
@@ -179,7 +179,7 @@ static void resuming_refuses_what_cannot_be(void)
     SDLF(0, "train", "--resume", part, "--epochs", "5", "--calculator", "reference");
 }
 
-/* What epochs are compared for is the checkpoint's, unless it is said anew: a plain --resume goes on keeping the best. */
+/* The criterion for the best epoch is the checkpoint's, unless it is given again: a plain --resume keeps the best. */
 static void resuming_keeps_the_best(void)
 {
     const char *path = test_path("best.safetensors");
@@ -193,7 +193,7 @@ static void resuming_keeps_the_best(void)
         "\nkeep = last\n");
 }
 
-/* Commands that are offered can be copied back into a shell, and a network's name in any language names its file. */
+/* Suggested commands can be copied into a shell, and a network's name in any language is used for its file. */
 static void names_with_spaces_and_accents(void)
 {
     const char *out = test_path("two words.safetensors");

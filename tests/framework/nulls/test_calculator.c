@@ -11,7 +11,7 @@ static void calculators(void)
     CHECK(made == NULL);
     DOES_NOTHING(sdlf_calculator_close(NULL));
     GIVES(sdlf_calculator_unavailable(1000, NULL), NULL);
-    DOES_NOTHING((void)sdlf_calculator_unavailable(0, NULL)); /* the reason may be left out */
+    DOES_NOTHING((void)sdlf_calculator_unavailable(0, NULL)); /* the reason may be omitted */
     GIVES(sdlf_calculator_supports(NULL, &operation), false);
     GIVES(sdlf_calculator_supports(reference, NULL), false);
     GIVES(sdlf_calculator_slot(NULL, &operation), NULL);
@@ -118,7 +118,7 @@ static void optimizers_and_schedules(void)
 static void machine(void)
 {
     REFUSED(sdlf_machine_look(NULL), "machine");
-    CHECK_OK(sdlf_machine_check(0, NULL)); /* the name may be left out */
+    CHECK_OK(sdlf_machine_check(0, NULL)); /* the name may be omitted */
     CHECK_OK(sdlf_machine_check_reading(0, 0, NULL));
 }
 

@@ -37,7 +37,7 @@ static void networks(void)
     REFUSED(sdlf_network_parse(NULL, "{}", 2, "test"), "model");
     REFUSED(sdlf_network_parse(&made, NULL, 2, "test"), "text");
     CHECK_FAILS(sdlf_network_parse(&made, "{}", 2, NULL), SDLF_ERROR_FORMAT,
-                "network:1: "); /* the origin may be left out */
+                "network:1: "); /* the origin may be omitted */
     CHECK(made == NULL);
     NO_MODEL(sdlf_network_write(NULL, &text));
     REFUSED(sdlf_network_write(net, NULL), "text");
@@ -71,7 +71,7 @@ static void onnx(void)
     sdlf_model_free(net);
 }
 
-/* Lists of options that are announced and not there. */
+/* Option lists with a length but no elements. */
 static void onnx_options(void)
 {
     sdlf_model *net = small_cnn(), *made;

@@ -58,7 +58,7 @@ static void no_model(void)
     GIVES(sdlf_model_trainable_count(NULL), 0);
     GIVES(sdlf_model_hash(NULL), 0);
     GIVES(sdlf_model_training_state(NULL), NULL);
-    sdlf_model *unnamed = sdlf_model_create(NULL); /* the name may be left out */
+    sdlf_model *unnamed = sdlf_model_create(NULL); /* the name may be omitted */
     CHECK(unnamed != NULL);
     sdlf_model_free(unnamed);
 }
@@ -193,7 +193,7 @@ static void names(void)
     sdlf_model_free(net);
 }
 
-/* For those who write layers. */
+/* Functions for authors of layers. */
 static void signatures(void)
 {
     sdlf_operation operation = {.kind = SDLF_FILL};
@@ -225,7 +225,7 @@ static void numbers_beyond(void)
         GIVES(sdlf_model_node_shape(net, (sdlf_node){1, at}).rank, 0);
         GIVES(sdlf_model_parameter(net, at), NULL);
     }
-    int last = sdlf_model_layer_count(net) - 1; /* the nearest that are there, and that are not */
+    int last = sdlf_model_layer_count(net) - 1; /* the last valid index, and the first invalid one */
     CHECK(sdlf_model_layer(net, last) != NULL && sdlf_model_layer(net, last + 1) == NULL);
     CHECK_EQUAL(sdlf_model_layer_input_count(net, last), 1);
     CHECK_EQUAL(sdlf_model_layer_input(net, last, 0).layer, last - 1);

@@ -26,7 +26,7 @@ static void making(void)
     sdlf_calculator_close(reference);
 }
 
-/* Lists that are announced and not there. */
+/* Lists with a length but no elements. */
 static void options_without_their_lists(void)
 {
     sdlf_calculator *reference = test_open("reference");
@@ -75,7 +75,7 @@ static void plans_for_many_sizes(void)
     REFUSED(sdlf_plan_cache_create(&plans, NULL, &options), "path");
     REFUSED(sdlf_plan_cache_create(&plans, "net.onnx", NULL), "options");
     REFUSED(sdlf_plan_cache_create(&plans, "net.onnx", &(sdlf_plan_cache_options){.most = 1}), "options->calculator");
-    CHECK_OK(sdlf_plan_cache_create(&plans, "net.onnx", &options)); /* which is read when a plan is made */
+    CHECK_OK(sdlf_plan_cache_create(&plans, "net.onnx", &options)); /* which is read when a plan is created */
     REFUSED(sdlf_plan_cache_get(NULL, NULL, 0, &plan), "plans");
     REFUSED(sdlf_plan_cache_get(plans, NULL, 1, &plan), "shapes");
     REFUSED(sdlf_plan_cache_get(plans, NULL, 0, NULL), "plan");
@@ -172,7 +172,7 @@ static void a_plan_without_the_rest(void)
     sdlf_calculator_close(reference);
 }
 
-/* An epoch announces rates that are not there. */
+/* An epoch with a number of rates but no rates. */
 static void an_epoch_without_rates(void)
 {
     enum { COUNT = 8 };
@@ -201,7 +201,7 @@ static void choices(void)
     REFUSED(sdlf_choices_read(choices, NULL), "path");
     REFUSED(sdlf_choices_parse(NULL, "", 0, "test"), "choices");
     REFUSED(sdlf_choices_parse(choices, NULL, 1, "test"), "text");
-    CHECK_FAILS(sdlf_choices_parse(choices, "?", 1, NULL), SDLF_ERROR_FORMAT, "plan file:1: "); /* it may be left out */
+    CHECK_FAILS(sdlf_choices_parse(choices, "?", 1, NULL), SDLF_ERROR_FORMAT, "plan file:1: "); /* it may be omitted */
     REFUSED(sdlf_choices_write(NULL, test_path("choices")), "choices");
     REFUSED(sdlf_choices_write(choices, NULL), "path");
     DOES_NOTHING(sdlf_choices_free(NULL));

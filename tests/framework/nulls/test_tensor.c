@@ -45,7 +45,7 @@ static void sparse_matrices(void)
 static void shapes_and_types(void)
 {
     float number = 1;
-    GIVES(sdlf_shape_broadcast(NULL, sdlf_shape(2, 1), sdlf_shape(3)), true); /* the shape may not be wanted */
+    GIVES(sdlf_shape_broadcast(NULL, sdlf_shape(2, 1), sdlf_shape(3)), true); /* the shape may be omitted */
     GIVES(sdlf_shape_broadcast(NULL, sdlf_shape(2), sdlf_shape(3)), false);
     GIVES(sdlf_dtype_from_name(NULL), SDLF_NONE);
     DOES_NOTHING(sdlf_convert(SDLF_FLOAT32, NULL, SDLF_FLOAT64, NULL, 0));

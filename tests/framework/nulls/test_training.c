@@ -119,7 +119,7 @@ static void trainers(void)
     sdlf_dataset_free(data);
 }
 
-/* A data set of a program's own whose parts are not there. */
+/* A user-defined data set with missing parts. */
 static void a_data_set_without_samples(void)
 {
     sdlf_model *net = NULL;

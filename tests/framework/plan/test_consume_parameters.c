@@ -18,7 +18,7 @@ enum {
     CLASSES = 7
 };
 
-/* Convolutions, of which every other is normalised; two layers that share an input; a product. */
+/* Convolutions, every other one normalised; two layers that share an input; a product. */
 static sdlf_model *unbuilt(void)
 {
     sdlf_conv2d_options same = {.filters = CHANNELS, .kernel = {3, 3}, .padding = {1, 1}};
@@ -90,7 +90,7 @@ static void results_are_the_same(void)
     }
 }
 
-/* Bytes that a plan takes in addition to its model; less what it frees of the model. */
+/* Bytes that a plan needs in addition to its model, minus those that it frees of the model. */
 static int64_t bytes_of_plan(sdlf_calculator *calculator, bool taking)
 {
     sdlf_model *net = mixed();
@@ -99,7 +99,7 @@ static int64_t bytes_of_plan(sdlf_calculator *calculator, bool taking)
     CHECK_OK(sdlf_plan_create(&plan, net,
                               &(sdlf_plan_options){.batch = 1, .forward = calculator, .consume_parameters = taking}));
     int64_t bytes = test_live_bytes() - before;
-    CHECK(plan == NULL || sdlf_plan_memory(plan).arena >= LAYERS * WEIGHT); /* all weights in another form */
+    CHECK(plan == NULL || sdlf_plan_memory(plan).arena >= LAYERS * WEIGHT); /* all weights, prepacked */
     const sdlf_parameter *bias = sdlf_model_find_parameter(net, "conv2d.bias");
     const sdlf_parameter *weight = sdlf_model_find_parameter(net, "conv2d.weight");
     CHECK(bias != NULL && sdlf_tensor_present(&bias->value));
@@ -117,7 +117,7 @@ static void no_weight_is_there_twice(void)
     sdlf_calculator_close(cpu);
 }
 
-/* Everything that wants values says who has them. */
+/* Every function that needs the values reports who has them. */
 static void the_model_is_good_for_nothing_else(void)
 {
     static const char *const why = "network 'mixed': a plan has taken its parameters";
@@ -139,7 +139,7 @@ static void the_model_is_good_for_nothing_else(void)
     CHECK_EQUAL(sdlf_model_trainable_count(net), trainable);
     sdlf_model_hash(net);
     sdlf_plan_free(plan);
-    CHECK_FAILS(sdlf_model_status(net), SDLF_ERROR_ARGUMENT, why); /* they do not come back */
+    CHECK_FAILS(sdlf_model_status(net), SDLF_ERROR_ARGUMENT, why); /* they are not restored */
     sdlf_model_free(net);
     sdlf_calculator_close(reference);
 }
@@ -188,8 +188,8 @@ static bool check_failed(sdlf_model *net, const char *cause, bool built, uint32_
     return lost;
 }
 
-/* Each allocation fails once. What a calculator keeps for operations like these (descriptors), it has from a plan
- * before. */
+/* Each allocation fails once. A previous plan has created what the calculator keeps for such operations
+ * (descriptors). */
 static void fail_every_allocation(sdlf_calculator *calculator, bool built)
 {
     sdlf_plan_options options = {.batch = 1, .forward = calculator, .consume_parameters = true};
@@ -231,7 +231,7 @@ static void memory_runs_out(void)
     }
 }
 
-/* Makes the weights of convolutions ready, until it fails. */
+/* Prepacks the weights of convolutions, until it fails. */
 static int prepared_until_failure;
 
 static int64_t prepared(const sdlf_calculator *calculator, const sdlf_operation *operation)
@@ -247,7 +247,7 @@ static sdlf_status prepare(sdlf_calculator *calculator, const sdlf_operation *op
     return prepared_until_failure-- > 0 ? SDLF_OK : sdlf_fail(SDLF_ERROR_DEVICE, "no more weights");
 }
 
-/* The model is lost with its first value, and not before; one that the plan would have initialised is unchanged. */
+/* The model is lost with its first consumed value, not before; one that the plan would have initialised is intact. */
 static void the_plan_fails_midway(void)
 {
     sdlf_calculator *reference = test_open("reference");

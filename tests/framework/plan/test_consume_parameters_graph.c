@@ -37,7 +37,7 @@ static sdlf_model *make_network(void)
     return net;
 }
 
-/* What the model's plan computes; the model is freed. */
+/* The output of the model's plan; frees the model. */
 static void run(sdlf_calculator *calculator, sdlf_model *net, sdlf_dtype dtype, bool take, double *y)
 {
     static float narrow[NODES * FEATURES];

@@ -9,8 +9,8 @@
 #include "framework/plan/plan_internal.h"
 #include "testing.h"
 
-/* So many blocks of convolution, normalisation, ReLU and addition, as many of a product and ReLU, and as many additions
- * of one value. */
+/* That many blocks of convolution, normalisation, ReLU and addition, as many of a product and ReLU, and as many
+ * additions of one value. */
 static sdlf_model *deep_net(int blocks)
 {
     sdlf_model *net = sdlf_model_create("deep");
@@ -27,7 +27,7 @@ static sdlf_model *deep_net(int blocks)
     return net;
 }
 
-/* Looks of a plan, and its steps. */
+/* The lookups of a plan, and its steps. */
 static int64_t looks_of(int blocks, sdlf_plan_options options, int *steps)
 {
     sdlf_model *net = deep_net(blocks);
@@ -42,7 +42,7 @@ static int64_t looks_of(int blocks, sdlf_plan_options options, int *steps)
     return looks;
 }
 
-/* What a calculator has that puts operations together, if only when plans run. */
+/* The method of a calculator that combines steps when plans run; this one combines none. */
 static sdlf_status put_none_together(sdlf_calculator *calculator, const sdlf_operation *const *operations, int count,
                                      int *done)
 {
@@ -58,7 +58,7 @@ static void count_looks(bool joins)
     for (int index = 0; test_calculator_class_at(index) != NULL; index++) {
         sdlf_calculator *calculator = NULL;
         const char *name = test_calculator_class_at(index)->name;
-        if (joins && strcmp(name, "guarded") != 0) continue; /* others look at their class */
+        if (joins && strcmp(name, "guarded") != 0) continue; /* others have it in their class */
         CHECK_OK(sdlf_calculator_open(&calculator, name, NULL));
         sdlf_calculator_class joining = *calculator->type;
         joining.run_together = put_none_together;
@@ -121,7 +121,7 @@ static void names_are_numbered(void)
     CHECK_EQUAL(model_find_layer(net, "relu_3"), 1);
     CHECK_EQUAL(model_find_layer(net, "relu"), 2);
     CHECK_EQUAL(model_find_layer(net, "relu_2"), 3);
-    for (int number = 4; number <= 201; number++) { /* 3 was taken */
+    for (int number = 4; number <= 201; number++) { /* 3 is in use */
         snprintf(name, sizeof name, "relu_%d", number);
         CHECK_EQUAL(model_find_layer(net, name), number);
     }

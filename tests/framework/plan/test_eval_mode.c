@@ -41,7 +41,7 @@ static double loss_of(sdlf_plan *plan)
     return metrics.loss_sum / BATCH;
 }
 
-/* The loss's slope by some elements of a parameter. */
+/* The numerical derivative of the loss with respect to some elements of a parameter. */
 static void check_gradient(sdlf_plan *plan, sdlf_model *net, const char *name)
 {
     static const int elements[] = {0, 1, 2};
@@ -114,7 +114,7 @@ static void is_of_gradients_alone(void)
     sdlf_calculator_close(calculator);
 }
 
-/* The most that is live at once fits the arena; and less is at the end than at most. */
+/* The peak of live memory fits the arena, and less is live at the end. */
 static void steps_tell_what_is_live(void)
 {
     sdlf_calculator *calculator = test_open("reference");
@@ -128,7 +128,7 @@ static void steps_tell_what_is_live(void)
         CHECK(step.live > 0 && step.live <= arena);
         most = step.live > most ? step.live : most;
     }
-    CHECK(most >= 2 * output); /* the convolution's output and its gradient meet in the backward pass */
+    CHECK(most >= 2 * output); /* the convolution's output and its gradient are both live in the backward pass */
     CHECK(sdlf_plan_step_info(plan, sdlf_plan_step_count(plan) - 1).live < most);
     sdlf_plan_free(plan);
     sdlf_model_free(net);

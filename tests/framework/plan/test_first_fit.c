@@ -14,7 +14,7 @@ typedef struct block {
     int64_t bytes, offset;
 } block;
 
-/* The lowest offset at which block i overlaps none before it. */
+/* The lowest offset at which block i overlaps no earlier block. */
 static int64_t plain_offset(const block *blocks, int i)
 {
     int64_t offset = 0;
@@ -36,7 +36,7 @@ static uint32_t draw(uint64_t seed, int i, int which)
     return sdlf_philox4x32(seed, (uint64_t)i, 7, 0).word[which];
 }
 
-/* Short and long lives, few sizes and many, in no order. */
+/* Short and long lifetimes, few and many sizes, in random order. */
 static void offsets_are_the_lowest(void)
 {
     static block blocks[MOST];
@@ -59,7 +59,7 @@ static void offsets_are_the_lowest(void)
     }
 }
 
-/* As of activations that a backward pass reads: each lives within the one before. */
+/* Nested lifetimes, as of activations that the backward pass reads. */
 static int64_t looks_at_nested(int count)
 {
     first_fit *fit = first_fit_create(2 * count);

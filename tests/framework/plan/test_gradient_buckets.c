@@ -23,7 +23,7 @@ typedef struct twins {
     bool failing;
 } twins;
 
-/* Nothing is added before it is awaited: who looks too early sees half. */
+/* Nothing is added before it is awaited: reading too early gives half of the sum. */
 static sdlf_status allreduce_begin(sdlf_communicator *base, sdlf_calculator *calculator, void *memory, sdlf_dtype dtype,
                                    int64_t count, int64_t *ticket)
 {
@@ -87,7 +87,7 @@ static uint32_t train(sdlf_plan_options options, twins *ranks)
     return hash;
 }
 
-/* Fused updates, which a communicator keeps apart, may round otherwise: both without fusion. */
+/* A communicator prevents fused updates, which may round differently: both run without fusion. */
 static void check_same(sdlf_plan_options options)
 {
     twins ranks = {.base = {.type = &twins_class, .rank_count = 2, .host = "here"}};
@@ -96,7 +96,7 @@ static void check_same(sdlf_plan_options options)
     CHECK(ranks.begun >= STEPS);
     CHECK_EQUAL(ranks.ended, ranks.begun);
     options.no_fusion = false;
-    train(options, &ranks); /* and with fusion it goes on */
+    train(options, &ranks); /* it also runs with fusion */
     CHECK_EQUAL(ranks.ended, ranks.begun);
 }
 
@@ -115,7 +115,7 @@ static void halves_make_a_whole(void)
     }
 }
 
-/* Layers whose gradients are in the memory of different calculators have buckets of their own. */
+/* Layers whose gradients are in the memory of different calculators have separate buckets. */
 static void of_two_calculators(void)
 {
     sdlf_calculator *cpu = test_open("cpu"), *guarded = test_open("guarded");
@@ -127,7 +127,7 @@ static void of_two_calculators(void)
     sdlf_calculator_close(cpu);
 }
 
-/* Sums are begun in the backward pass, and awaited before the updates. */
+/* All-reduces are started in the backward pass, and awaited before the updates. */
 static void stand_where_they_should(void)
 {
     twins ranks = {.base = {.type = &twins_class, .rank_count = 2}};
@@ -248,7 +248,7 @@ static void train_narrowed(thread_rank *rank, void *user)
     sdlf_calculator_close(options.forward);
 }
 
-/* Steps of 0.1 times gradients of about 1, each rounded by 2^-9 or 2^-12 of itself, and the sum of three once or twice
+/* Steps of 0.1 times gradients near 1, each rounded by a relative 2^-9 or 2^-12, and the sum of three once or twice
  * more. */
 static void of_sixteen_bits(void)
 {
@@ -314,8 +314,8 @@ static void parts_cover_the_batch(void)
     CHECK_FAILS(sdlf_communicator_open(&none, "mpj", NULL), SDLF_ERROR_ARGUMENT, "no communicator 'mpj'");
 }
 
-/* Buckets are full at 16 MB (two layers more at most) as long as there is more than twice as much left, then at half of
- * what is left, and the last is small. 32 layers of 2 MB. */
+/* Buckets are full at 16 MB (plus two layers at most) while more than twice as much is left, then at half of the
+ * remainder, and the last is small. 32 layers of 2 MB. */
 static void shrink_towards_the_end(void)
 {
     enum { LAYERS = 32, UNITS = 724, LAYER_BYTES = UNITS * UNITS * 4 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Plans of branching networks: gradients against finite differences, fused against unfused, reuse of memory. */
+/* Plans of branching networks: gradients compared with finite differences, fused with unfused plans; memory reuse. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -138,7 +138,7 @@ static void fusions_happen(void)
     sdlf_calculator_close(reference);
 }
 
-/* No two buffers that are alive at once overlap, unless one is in place of the other. */
+/* No two simultaneously live buffers overlap, unless one is computed in place of the other. */
 static void live_buffers_do_not_overlap(void)
 {
     sdlf_calculator *reference = NULL;

@@ -8,7 +8,7 @@
 
 enum { TOKENS = 4, VOCABULARY = 7, SAMPLES = 8 };
 
-/* Tokens, as they are or in another shape, to an embedding, and classes. */
+/* Tokens, unchanged or reshaped, to an embedding, and classes. */
 static sdlf_model *reader(sdlf_dtype dtype, bool reshaped)
 {
     sdlf_model *net = sdlf_model_create("reader");
@@ -28,7 +28,7 @@ static sdlf_status write_tokens(sdlf_plan *plan, sdlf_dtype dtype, const double 
     return test_plan_write(plan, "tokens", tokens);
 }
 
-/* The pretended one, to which the host's memory is another library's. */
+/* The mock device, for which the host's memory is that of another library. */
 static bool plan_has_device(sdlf_plan *plan)
 {
     sdlf_binding tokens;
@@ -75,7 +75,7 @@ static void tokens_of_every_type(void)
             }
 }
 
-/* A gather of two inputs; beside it what reads only a part of the indices, and others, may have any value. */
+/* A gather of two inputs; indices that are only partly read, and other inputs, may have any value. */
 static void only_what_is_read(void)
 {
     sdlf_calculator *calculator = test_open("reference");
@@ -104,7 +104,7 @@ static void only_what_is_read(void)
     sdlf_calculator_close(calculator);
 }
 
-/* Training and testing on data with such a token. */
+/* Training and testing on data with an out-of-range token. */
 static void data_sets(void)
 {
     static float samples[SAMPLES * TOKENS];

@@ -6,7 +6,7 @@
 
 enum { SEED = 9 };
 
-/* Every way of drawing, and statistics that are not trained. */
+/* Every kind of initializer, and statistics that are not trained. */
 static sdlf_model *net_of_all_kinds(void)
 {
     sdlf_model *net = sdlf_model_create("kinds");
@@ -70,7 +70,7 @@ static void every_calculator_draws_what_building_draws(void)
     }
 }
 
-/* Inference reads what is folded; training on one device and on two. */
+/* Inference, with folded parameters; training on one device and on two. */
 static void every_place_has_them(void)
 {
     sdlf_calculator *host = test_open("reference"), *device = make_device();
@@ -99,7 +99,7 @@ static void nothing_goes_up(void)
             .batch = 2, .mode = SDLF_TRAIN, .forward = device, .optimizer = sdlf_sgd(.momentum = 0.9f)}));
     CHECK(uploaded <= 64); /* controls */
     uint32_t first = sdlf_model_hash(net);
-    CHECK_OK(sdlf_plan_store_parameters(plan)); /* what the device has is what the model has */
+    CHECK_OK(sdlf_plan_store_parameters(plan)); /* the device has the model's values */
     CHECK_EQUAL(sdlf_model_hash(net), first);
     sdlf_plan_free(plan);
     sdlf_model_free(net);
@@ -116,7 +116,7 @@ static void a_plan_that_fails_leaves_the_model_unbuilt(void)
     CHECK(plan == NULL);
     CHECK_EQUAL(sdlf_model_parameter_count(net), 0);
     CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = 1, .forward = host}));
-    CHECK_OK(sdlf_model_build(other, 1)); /* the seed where none is given */
+    CHECK_OK(sdlf_model_build(other, 1)); /* the default seed */
     CHECK_EQUAL(sdlf_model_hash(net), sdlf_model_hash(other));
     sdlf_plan_free(plan);
     sdlf_model_free(net);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The listing of a plan that spans two memories, and queries about only one part of it. */
+/* The listing of a plan that spans two memory spaces, and queries about only one part of it. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,7 +36,7 @@ static void copies_say_what_they_move(void)
     CHECK_EQUAL(count_copies(plan, SDLF_PHASE_BACKWARD, "output of relu"), 1);
     CHECK_EQUAL(count_copies(plan, SDLF_PHASE_BACKWARD, "output of max_pool2d"), 1);
     CHECK_EQUAL(count_copies(plan, SDLF_PHASE_BACKWARD, "input image"), 1);
-    CHECK_EQUAL(count_copies(plan, SDLF_PHASE_BACKWARD, "output of conv2d"), 0); /* ReLU's gradient needs it not */
+    CHECK_EQUAL(count_copies(plan, SDLF_PHASE_BACKWARD, "output of conv2d"), 0); /* ReLU's gradient does not need it */
     sdlf_plan_free(plan);
 
     const sdlf_placement pool = {.layer = "max_pool2d", .forward = host, .backward = device};
@@ -64,7 +64,7 @@ static void layers_are_found_in_their_lines(void)
         for (int i = 0; i < sdlf_model_layer_count(net); i++) {
             const char *name = sdlf_model_layer(net, i)->name;
             int line = sdlf_plan_layer_of(plan, name);
-            bool listed = strcmp(name, "image") != 0 && strcmp(name, "softmax") != 0; /* its loss stands for it */
+            bool listed = strcmp(name, "image") != 0 && strcmp(name, "softmax") != 0; /* listed as its loss */
             CHECK((line >= 0) == listed);
             if (line >= 0) CHECK(strstr(sdlf_plan_layer_info(plan, line).layer, name) != NULL);
         }
@@ -77,7 +77,7 @@ static void layers_are_found_in_their_lines(void)
     sdlf_calculator_close(host);
 }
 
-/* The backward pass alone uses the existing activations, whatever wrote them. */
+/* A backward pass by itself uses the existing activations, whatever wrote them. */
 static void backward_takes_what_it_finds(void)
 {
     sdlf_calculator *host = test_open("reference");
@@ -118,7 +118,7 @@ static void backward_takes_what_it_finds(void)
     sdlf_calculator_close(host);
 }
 
-/* An algorithm may be meant for one calculator's convolutions; the other's go their own way. */
+/* An algorithm may be specified for one calculator's convolutions; the other's are not affected. */
 static void algorithms_of_one_calculator(void)
 {
     sdlf_calculator *cpu = test_open("cpu"), *reference = test_open("reference");
@@ -139,7 +139,7 @@ static void algorithms_of_one_calculator(void)
     CHECK_FAILS(sdlf_plan_create(&plan, net, &options), SDLF_ERROR_ARGUMENT,
                 "'abacus:im2col': no layer of this plan runs on calculator 'abacus'");
     options.no_fusion =
-        false; /* a fused convolution has no choice; a name that nobody knows is an error all the same */
+        false; /* a fused convolution has no choice of algorithm; an unknown name is nevertheless an error */
     options.forward = cpu;
     options.conv_algorithm = "im2lco";
     CHECK_FAILS(sdlf_plan_create(&plan, net, &options), SDLF_ERROR_ARGUMENT,
@@ -149,7 +149,7 @@ static void algorithms_of_one_calculator(void)
     sdlf_calculator_close(cpu);
 }
 
-/* How many dense products on that calculator take the algorithm; no other there takes another. */
+/* The number of dense products on that calculator that use the algorithm; none there uses another. */
 static int count_products(const sdlf_plan *plan, const char *calculator, const char *algorithm)
 {
     int count = 0;
@@ -162,7 +162,7 @@ static int count_products(const sdlf_plan *plan, const char *calculator, const c
     return count;
 }
 
-/* And so of dense products, which must have it. */
+/* The same for dense products, which must have the algorithm. */
 static void product_algorithms_of_one_calculator(void)
 {
     sdlf_calculator *cpu = test_open("cpu"), *reference = test_open("reference");
@@ -198,7 +198,7 @@ static void product_algorithms_of_one_calculator(void)
     sdlf_calculator_close(cpu);
 }
 
-/* The loss that a training plan adds may be placed, and the plan that tests meanwhile has none. */
+/* The loss that a training plan adds may be placed, although the test plan of the same training has none. */
 static void the_loss_has_a_place(void)
 {
     sdlf_calculator *host = test_open("reference"), *device = test_open("guarded");

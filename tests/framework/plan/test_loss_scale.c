@@ -28,7 +28,7 @@ static sdlf_loss_scale scale_of(sdlf_plan *plan)
     return scale;
 }
 
-/* Steps until so many were not skipped. Returns how many were. */
+/* Train until that many steps were not skipped. Returns how many were skipped. */
 static int64_t take_steps(sdlf_plan *plan, int steps, bool accumulates)
 {
     for (int i = 0; i < 200 && sdlf_plan_step_number(plan) - scale_of(plan).skipped < steps; i++) {
@@ -38,14 +38,14 @@ static int64_t take_steps(sdlf_plan *plan, int steps, bool accumulates)
     return scale_of(plan).skipped;
 }
 
-/* All parameters and states of a network that was trained so. */
+/* All parameters and states of a network trained with these options. */
 static sdlf_model *trained(sdlf_plan_options options, float size, int64_t *skipped)
 {
     sdlf_model *net = small_cnn();
     sdlf_plan *plan = NULL;
     options.batch = N;
     options.mode = SDLF_TRAIN;
-    options.no_fusion = true; /* where updates are not fused, so that it is the same arithmetic */
+    options.no_fusion = true; /* without fused updates, so that the arithmetic is the same */
     CHECK_OK(sdlf_plan_create(&plan, net, &options));
     if (plan == NULL) return net;
     write_batch(plan, size);
@@ -124,7 +124,7 @@ static void a_scale_changes_no_bit(void)
     check_calculators(1024, 1, false);
 }
 
-/* Adam's number of steps is that of the steps taken, too. */
+/* Adam's step count also excludes skipped steps. */
 static void skipped_steps_change_no_bit(void)
 {
     check_calculators(0x1p120f, 4096, true);
@@ -172,7 +172,7 @@ static void an_overflow_halves_the_scale(void)
     sdlf_calculator_close(cpu);
 }
 
-/* Plans that take turns go on from one another's scale. */
+/* Alternating plans continue with each other's scale. */
 static void plans_share_the_scale(void)
 {
     for (int i = 0; test_calculator_class_at(i) != NULL; i++) {
@@ -203,7 +203,7 @@ static void plans_share_the_scale(void)
     }
 }
 
-/* The loss forward and backward stay one operation; updates wait for the check. */
+/* Forward and backward of the loss remain one operation; updates wait for the check. */
 static void only_updates_come_apart(void)
 {
     sdlf_calculator *reference = NULL;

@@ -19,7 +19,7 @@ static sdlf_model *forked(void)
     return net;
 }
 
-/* The device has yet to read h when the host writes z over it. */
+/* The device has not yet read h when the host overwrites it with z. */
 static void the_host_waits_before_it_writes(void)
 {
     sdlf_calculator *host = test_open("reference"), *device = test_open("guarded");
@@ -62,7 +62,7 @@ static sdlf_model *two_layers(void)
     return net;
 }
 
-/* Three steps; a second plan of the same model, with the same memory pinned again, takes every other one. */
+/* Three steps; a second plan of the same model, with the same memory pinned again, runs every other step. */
 static uint32_t train(sdlf_calculator *forward, sdlf_calculator *backward)
 {
     sdlf_model *net = two_layers();
@@ -87,7 +87,7 @@ static uint32_t train(sdlf_calculator *forward, sdlf_calculator *backward)
     }
     uint32_t hash = sdlf_model_hash(net);
     sdlf_plan_free(plan[0]);
-    if (plan[1] != NULL) CHECK_OK(sdlf_plan_step(plan[1], 0.05f)); /* the other one's pins are gone */
+    if (plan[1] != NULL) CHECK_OK(sdlf_plan_step(plan[1], 0.05f)); /* the other's pins are released */
     sdlf_plan_free(plan[1]);
     CHECK(hash != sdlf_model_hash(net));
     hash ^= sdlf_model_hash(net);

@@ -5,7 +5,7 @@
 #include "framework/plan/counting_device.h"
 #include "framework/plan/networks.h"
 
-/* Four steps of the branching network under these options; the parameters' hash and the last loss. */
+/* Train the branching network for four steps with these options. Returns the parameters' hash; stores the last loss. */
 static uint32_t train(sdlf_plan_options options, float *loss)
 {
     sdlf_model *net = branching_net(0.25f);
@@ -63,7 +63,7 @@ static void every_placement_computes_the_same(void)
         {.forward = device, .backward = host, .keep_activations = true},
     };
     for (size_t i = 0; i < sizeof options / sizeof options[0]; i++) {
-        train(options[i], &loss); /* where calculators differ other steps are fused, and round otherwise */
+        train(options[i], &loss); /* with different calculators, other steps are fused and round differently */
         CHECK_CLOSE(loss, expected_loss, 1e-6);
         options[i].no_fusion = true;
         CHECK_EQUAL(train(options[i], &loss), expected);
@@ -89,7 +89,7 @@ static const char *calculator_of(const sdlf_plan *plan, const char *layer, bool 
     return backward ? info.backward : info.forward;
 }
 
-/* Every layer that is named, from the first placement to the last, and no other. */
+/* Every named layer, from the first placement to the last, and no other. */
 static void layers_are_where_they_were_put(void)
 {
     sdlf_calculator *host = test_open("reference"), *device = make_device();
@@ -164,7 +164,7 @@ static void copies_are_counted(void)
     sdlf_calculator_close(host);
 }
 
-/* Each would queue its work by itself, and neither would wait for the other. */
+/* Each would queue its work separately, and neither would wait for the other. */
 static void one_calculator_a_device(void)
 {
     sdlf_calculator *device = make_device(), *other = make_device();

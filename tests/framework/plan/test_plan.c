@@ -119,7 +119,7 @@ static void memory_is_known_beforehand(void)
     sdlf_calculator_close(reference);
 }
 
-/* How often it may still say yes. */
+/* How often the callback may still return true. */
 static bool go_on(void *user)
 {
     return --*(int *)user >= 0;
@@ -152,7 +152,7 @@ static void timing_ends_early(void)
     CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = 2, .forward = reference}));
     int left = 3 * sdlf_plan_step_count(plan);
     const sdlf_timing rows = {.repeats = 3, .together = 2, .go_on = go_on, .user = &left};
-    CHECK_OK(sdlf_plan_time_with(plan, &rows)); /* asked three times a step, except for the first run */
+    CHECK_OK(sdlf_plan_time_with(plan, &rows)); /* called three times per step, except for the first run */
     CHECK_EQUAL(left, 0);
     left = 1;
     CHECK_FAILS(sdlf_plan_time_with(plan, &rows), SDLF_ERROR_INTERRUPTED, "before all steps had run");
@@ -223,7 +223,7 @@ static void a_plan_describes_itself(void)
         for (int i = 0; i < sdlf_plan_step_count(plan); i++) {
             sdlf_step_info step = sdlf_plan_step_info(plan, i);
             found = found || strcmp(step.operation, "conv2d_backward_weights") == 0;
-            CHECK(strcmp(step.operation, "conv2d_backward_input") != 0); /* nobody wants the image's gradient */
+            CHECK(strcmp(step.operation, "conv2d_backward_input") != 0); /* the image's gradient is not needed */
         }
         CHECK(found);
     }

@@ -38,7 +38,7 @@ static sdlf_feed make_feed(void)
     return feed;
 }
 
-/* The weights after an epoch whose steps come in odd portions. */
+/* The weights after an epoch whose steps are run in uneven groups. */
 static uint32_t feed(sdlf_calculator *calculator, sdlf_model *net, bool no_recording, sdlf_metrics *metrics)
 {
     static const int portions[] = {1, 1, 17, 33, 5, 18};
@@ -61,7 +61,7 @@ static uint32_t feed(sdlf_calculator *calculator, sdlf_model *net, bool no_recor
     return sdlf_model_hash(net);
 }
 
-/* Its tanh is computed in place, and is not the same twice over. */
+/* Its tanh is computed in place, so that running it twice changes the result. */
 static sdlf_model *in_place_cnn(void)
 {
     sdlf_model *net = sdlf_model_create("in_place");
@@ -73,7 +73,7 @@ static sdlf_model *in_place_cnn(void)
     return net;
 }
 
-/* Steps of inference are timed as recorded units: every one gets a time, and outputs stay as they were. */
+/* Inference steps are timed as recorded units: each gets a time, and outputs are unchanged. */
 static void timing_leaves_outputs_alone(void)
 {
     float image[2 * AREA], found[2][6];
@@ -174,7 +174,7 @@ static void marks_look_between_steps(void)
         CHECK_FAILS(sdlf_plan_mark(plan), SDLF_ERROR_ARGUMENT, "8 marks are pending");
         double last = 0;
         for (int steps = 1, all = 1; steps <= SDLF_PLAN_MARKS; all += ++steps) {
-            for (passed = steps % 2 == 0; !passed;) /* whoever has asked long enough need not wait */
+            for (passed = steps % 2 == 0; !passed;) /* after enough queries no wait is needed */
                 if (!CHECK_OK(sdlf_plan_mark_passed(plan, &passed))) break;
             CHECK_OK(sdlf_plan_wait_mark(plan, &metrics));
             CHECK_CLOSE(metrics.samples, BATCH * all, 0);

@@ -4,7 +4,7 @@
 #include "framework/plan/counting_device.h"
 #include "framework/plan/networks.h"
 
-/* An inference plan's parameters go up once, and a plan that shares has no copies of its own. */
+/* An inference plan's parameters are uploaded once, and a plan that shares them has no copies of its own. */
 static void inference_uploads_parameters_once(void)
 {
     sdlf_calculator *device = make_device();
@@ -74,7 +74,7 @@ static void reuse_never_shows_old_parameters(void)
     sdlf_calculator_close(host);
 }
 
-/* Three steps of two plans in turn that share their parameters on a device; timed before the last, or not. */
+/* Three alternating steps of two plans that share their parameters on a device; timed before the last, or not. */
 static uint32_t train_in_turns(sdlf_calculator *device, bool timed)
 {
     sdlf_model *net = small_cnn();
@@ -171,7 +171,7 @@ static void a_model_in_use_keeps_its_parameters(void)
     sdlf_plan *training = NULL, *inference = NULL;
     CHECK_OK(sdlf_plan_create(&inference, net, &(sdlf_plan_options){.batch = 1, .forward = reference}));
     CHECK_OK(sdlf_model_require_states(net, 2));
-    CHECK_OK(sdlf_model_require_states(net, 0)); /* nobody trains it */
+    CHECK_OK(sdlf_model_require_states(net, 0)); /* no plan trains it */
     CHECK_OK(sdlf_plan_create(
         &training, net,
         &(sdlf_plan_options){

@@ -7,7 +7,7 @@
 
 enum { CLASSES = 3, IMAGE = 36 };
 
-/* The normalisation is folded into the convolution, so that every calculator's plan holds other weights than the
+/* The normalisation is folded into the convolution, so that every calculator's plan has weights that differ from the
  * model's. */
 static sdlf_model *normalized_net(void)
 {

@@ -26,7 +26,7 @@ static sdlf_model *fork_of_two(void)
     return net;
 }
 
-/* Of all steps one has nothing to do with the one before it. */
+/* Exactly one of the steps is independent of the previous one. */
 static void apart_are_those_that_share_an_input(void)
 {
     sdlf_model *net = fork_of_two();
@@ -48,7 +48,7 @@ static void apart_are_those_that_share_an_input(void)
     sdlf_calculator_close(reference);
 }
 
-/* A step that reads more than what the one before wrote, and backwards: strides are negative. */
+/* A step that reads more than the output of the previous one, and in reverse: strides are negative. */
 static void backwards_is_not_apart(void)
 {
     sdlf_model *net = sdlf_model_create("backwards");
@@ -103,7 +103,7 @@ static void weights_ahead_are_the_next_that_were_made_ready(void)
 
 enum { WIDE = 64, PICTURE = 28, NUMBERS = WIDE * PICTURE * PICTURE, RUNS = 20 };
 
-/* The same with so many FLOPs that tensor cores pay. */
+/* The same with enough FLOPs for Tensor Cores to pay off. */
 static sdlf_model *wide_fork(void)
 {
     sdlf_conv2d_options same = {.filters = WIDE, .kernel = {3, 3}, .padding = {1, 1}};
@@ -138,7 +138,7 @@ static void compute(sdlf_calculator *calculator, int runs, float (*y)[NUMBERS / 
     sdlf_model_free(net);
 }
 
-/* Every run gives the same numbers, which are those of the specification except for the rounding of operands. */
+/* Every run gives the same values, which match the specification except for the rounding of operands. */
 static void results_are_right_on_a_gpu(void)
 {
     static float expected[2][NUMBERS / 2], found[2][NUMBERS / 2];

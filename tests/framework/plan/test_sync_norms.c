@@ -29,7 +29,7 @@ typedef struct experiment {
     const char *calculator;
     int64_t batch;
     bool no_fusion;
-    float *found[THREAD_RANKS]; /* of each rank: gradients, and what no gradient changes, one behind the other */
+    float *found[THREAD_RANKS]; /* of each rank, concatenated: gradients, and parameters without gradients */
     int64_t count[THREAD_RANKS];
     sdlf_status status[THREAD_RANKS];
 } experiment;
@@ -59,7 +59,7 @@ static void compute(thread_rank *rank, void *user)
     int32_t labels[MOST];
     fill_random(image, MOST * PIXELS, 11);
     for (int i = 0; i < MOST; i++) labels[i] = i % CLASSES;
-    for (int i = 0; i < MOST * PIXELS; i++) image[i] += 4; /* not about 0 */
+    for (int i = 0; i < MOST * PIXELS; i++) image[i] += 4; /* mean far from 0 */
     sdlf_plan_options options = {
         .batch = share > 0 ? share : 1,
         .mode = SDLF_TRAIN,
@@ -102,7 +102,7 @@ static void check_same(const char *calculator, int64_t batch, bool no_fusion)
         for (int r = 0; r < count; r++) {
             CHECK_OK(parts.status[r]);
             CHECK_EQUAL(parts.count[r], whole.count[0]);
-            /* sums in another order: rounding, beside numbers of about 1 */
+            /* sums in another order: rounding errors of values near 1 */
             for (int64_t i = 0; i < whole.count[0]; i++)
                 CHECK_CLOSE((double)parts.found[r][i], (double)whole.found[0][i],
                             2e-4 * (0.1 + fabs((double)whole.found[0][i])));
@@ -135,7 +135,7 @@ static void asks_for_samples(void)
     options.sync_batch_norm = true;
     CHECK_FAILS(sdlf_plan_create(&plan, net, &options), SDLF_ERROR_ARGUMENT,
                 "expected samples_that_count of 0 to samples_of_all, found 0 of 0");
-    options.communicator = NULL; /* by itself it is the usual normalisation */
+    options.communicator = NULL; /* without ranks it is the usual normalisation */
     CHECK_OK(sdlf_plan_create(&plan, net, &options));
     CHECK_EQUAL(count_steps(plan, "batch_norm2d_infer"), 0);
     sdlf_plan_free(plan);

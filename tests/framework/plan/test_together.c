@@ -15,7 +15,7 @@ static sdlf_operation_kind pair[2];
 static int offered, most_offered, most_alike, taken;
 static bool breaks;
 
-/* Counts over operations offered at once: one writes another tensor's memory; and an operation writes over its own
+/* Counts over operations offered at once: one writes another tensor's memory; an operation overwrites its own
  * input. */
 static int overlaps, in_place;
 
@@ -88,7 +88,7 @@ static sdlf_calculator *open_pairing(sdlf_operation_kind first, sdlf_operation_k
     return calculator;
 }
 
-/* All weights, one after the other, after a few steps; the first must fail where a pair breaks. */
+/* All weights, concatenated, after a few steps; the first step must fail if a pair fails. */
 static int train_network(sdlf_model *net, const sdlf_plan_options *options, float *weights)
 {
     sdlf_plan *plan = NULL;
@@ -130,7 +130,7 @@ static void pairs_change_no_bit(void)
     int count = train(&options, paired);
     CHECK_EQUAL(taken, STEPS);
     CHECK_EQUAL(most_offered, 7);    /* a whole step: three forward, the loss, three backward */
-    CHECK_EQUAL(offered, STEPS * 5); /* not after a pair's first, and not the last step alone */
+    CHECK_EQUAL(offered, STEPS * 5); /* not after a pair's first step, and not the last step by itself */
 
     options.no_recording = false; /* once step by step, once recorded, then replayed */
     taken = 0;
@@ -194,7 +194,7 @@ static void what_is_offered_is_written_over_by_its_readers(void)
     sdlf_calculator_close(calculator);
 }
 
-/* Memory of a plan whose every other layer, and all of whose backward pass, is another calculator's. */
+/* Memory of a plan with every other layer, and the whole backward pass, on another calculator. */
 static int64_t arena_in_turns(sdlf_calculator *calculator, sdlf_calculator *host)
 {
     enum { LAYERS = 8 };
@@ -224,7 +224,7 @@ static int64_t arena_in_turns(sdlf_calculator *calculator, sdlf_calculator *host
     return arena;
 }
 
-/* Between copies there is one step at a time, and nothing that must outlast it. */
+/* Between copies only one step is offered at a time, and no value outlives it. */
 static void what_is_never_offered_shares_memory(void)
 {
     sdlf_calculator *calculator = open_pairing(SDLF_GEMM, SDLF_GEMM), *host = test_open("reference");

@@ -25,7 +25,7 @@ static sdlf_model *normalised(void)
     return net;
 }
 
-/* Other values in all parameters, so that they are worked out anew. */
+/* Change the values of all parameters, so that derived weights are recomputed. */
 static void change(sdlf_model *net, uint64_t seed)
 {
     for (int i = 0; i < sdlf_model_parameter_count(net); i++) {
@@ -46,7 +46,7 @@ static void run(sdlf_plan *plan, sdlf_dtype dtype, double *y)
     fill_random(narrow, VALUES, 7);
     for (int i = 0; i < VALUES; i++) wide[i] = (double)narrow[i];
     CHECK_OK(sdlf_plan_load_parameters(plan));
-    for (int again = 0; again < 2; again++) { /* the first run writes over the room */
+    for (int again = 0; again < 2; again++) { /* the first run overwrites the space */
         CHECK_OK(test_plan_write(plan, "x", dtype == SDLF_FLOAT32 ? (void *)narrow : (void *)wide));
         CHECK_OK(sdlf_plan_forward(plan));
     }
@@ -123,7 +123,7 @@ static void the_room_holds_the_largest(void)
     sdlf_calculator_close(cpu);
 }
 
-/* The largest weights come first, of equal ones the first; each step that has some comes once. */
+/* The largest weights come first, equal ones in order; each step that has weights occurs once. */
 static void the_largest_are_made_ready_first(void)
 {
     sdlf_calculator *cpu = test_open("cpu");

@@ -11,7 +11,7 @@
 #include "apps/bench/conv/marks.h"
 #include "apps/bench/conv/report.h"
 
-/* Are the tags of an XML text nested as they should be? */
+/* True if the tags of an XML text are properly nested. */
 static bool well_formed(const char *text)
 {
     enum { DEEP = 16 };
@@ -36,7 +36,7 @@ static bool well_formed(const char *text)
     return depth == 0 && roots == 1;
 }
 
-/* A ladder of so many rungs, all of them but one as fast as each other. */
+/* A ladder of that many rungs, all equally fast except one. */
 static lab *ladder(int rungs)
 {
     static lab l;
@@ -67,8 +67,8 @@ static const char *drawn(const lab *l)
     return svg;
 }
 
-/* A colour and a form that no other rung has, as many rungs as there may be; the calculator's own choice has a form of
- * its own. */
+/* Each rung, up to the maximum number, has a unique combination of colour and shape; the calculator's own choice has a
+ * separate shape. */
 static void no_two_marks_are_alike(void)
 {
     lab *l = ladder(LAB_RUNGS);
@@ -82,7 +82,7 @@ static void no_two_marks_are_alike(void)
     }
 }
 
-/* Of each word with this class: where it begins. Returns how many there are. */
+/* Store the position of each text of this class. Returns their number. */
 static int places_of(const char *svg, const char *class, label_box *boxes, int most)
 {
     char mark[64];
@@ -100,7 +100,7 @@ static int places_of(const char *svg, const char *class, label_box *boxes, int m
     return count;
 }
 
-/* Marks that lie on one another: those whose names fit have them apart, in the plot; the list has all. */
+/* Overlapping marks: names that fit are placed in the plot without overlaps; the legend has all names. */
 static void names_are_apart(void)
 {
     enum { RUNGS = 20 };
@@ -122,20 +122,20 @@ static void names_are_apart(void)
 static void limits_are_named(void)
 {
     lab *l = ladder(3);
-    l->result[1][2].work.bytes = 10000000; /* far to the left: there is room along the slope */
+    l->result[1][2].work.bytes = 10000000; /* far to the left: there is space along the slope */
     const char *svg = drawn(l);
     CHECK(strstr(svg, "a&lt;b&gt;&amp;c, float32 tf32") != NULL);
     CHECK(strstr(svg, ">100 GFLOP/s in a matrix product<") != NULL);
     CHECK(strstr(svg, ">10.0 GB/s in a copy<") != NULL);
     const char *outline = strstr(svg, ">100 GFLOP/s in a matrix product<"), *word = outline ? outline + 1 : svg;
-    CHECK(strstr(svg, "paint-order") == NULL); /* which many viewers do not know */
+    CHECK(strstr(svg, "paint-order") == NULL); /* which many viewers do not support */
     CHECK((word = strstr(word, ">100 GFLOP/s in a matrix product<")) != NULL && strncmp(word - 6, "\"#222\"", 6) == 0);
     CHECK(strstr(svg, "Speed-ups (x): against rung 0.") != NULL);
     CHECK(strstr(svg, ", 60,606x") != NULL);
     CHECK_FAILS(lab_draw(ladder(1), "/no/where.svg"), SDLF_ERROR_IO, "/no/where.svg");
 }
 
-/* Speed-ups are against the first rung that ran most; of one that ran fewer, on those that it ran. */
+/* Speed-ups are relative to the first rung that ran most convolutions; if a rung ran fewer, only these are compared. */
 static void speed_ups_compare_the_same_convolutions(void)
 {
     lab *l = ladder(3);
@@ -160,9 +160,9 @@ static void words_avoid_what_is_there(void)
     CHECK_EQUAL(label_choose(&map, boxes, 4, 4), 2);
     label_add(&map, label_around(50, 45, 3), false);
     CHECK_EQUAL(label_choose(&map, boxes, 4, 4), 3);
-    CHECK_EQUAL(label_choose(&map, boxes, 4, 3), 2); /* the last lies in the second ring */
+    CHECK_EQUAL(label_choose(&map, boxes, 4, 3), 2); /* the last is in the second ring */
     label_add(&map, label_around(80, 75, 3), true);
-    label_add(&map, label_around(50, 45, 3), true); /* no room in the map: left out */
+    label_add(&map, label_around(50, 45, 3), true); /* no space in the map: left out */
     CHECK_EQUAL(label_choose(&map, boxes, 4, 4), 2);
     free(map.item);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf bench conv: what it measures of each rung, on the host and on devices, and what it says of rungs that do not
+/* sdlf bench conv: the measurements of each rung, on the host and on devices, and the report on rungs that do not
  * run. */
 #include "testing.h"
 
@@ -36,7 +36,7 @@ static void rungs_are_the_calculators(void)
     json_t *row;
     json_array_foreach(json_object_get(conv, "rungs"), i, row)
     {
-        CHECK(json_is_true(json_object_get(row, "ran"))); /* all of them take this one */
+        CHECK(json_is_true(json_object_get(row, "ran"))); /* all of them support this one */
         double seconds = number(row, "seconds");
         CHECK(seconds > 0 && number(row, "error") < 1e-5);
         CHECK_CLOSE(number(row, "compared"), 0.5, 1e-9); /* the last of two images */
@@ -49,7 +49,7 @@ static void rungs_are_the_calculators(void)
     const json_t *winograd = find(json_object_get(conv, "rungs"), "rung", "winograd-4x4");
     CHECK(whole(winograd, "work_flops") != whole(conv, "flops"));
     CHECK_EQUAL(whole(winograd, "prepared_bytes") % (36 * 3 * 4),
-                0); /* 36 numbers for each channel and padded filter */
+                0); /* 36 values for each channel and each padded filter */
     CHECK(whole(winograd, "prepared_bytes") >= 36 * 5 * 3 * 4);
     CHECK_EQUAL(whole(im2col, "prepared_bytes"), 0);
     CHECK_CLOSE(number(json_array_get(json_object_get(conv, "rungs"), 0), "speed_up"), 1, 1e-9);
@@ -73,7 +73,7 @@ static void refusals_say_why(void)
     json_decref(report);
 }
 
-/* float64, and a calculator with one way alone. */
+/* float64, and a calculator with a single algorithm. */
 static void other_calculators_and_types(void)
 {
     static const char *const calculators[] = {"reference", "cpu"};
@@ -89,7 +89,7 @@ static void other_calculators_and_types(void)
     }
 }
 
-/* Memory that the host cannot touch, and runs that are recorded. */
+/* Memory that the host cannot access, and recorded runs. */
 static void devices_are_measured(void)
 {
     sdlf_calculator *device = NULL, *reference = NULL;

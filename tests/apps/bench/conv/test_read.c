@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf bench conv: a stored report, shown again. */
+/* sdlf bench conv: printing a stored report. */
 #include "testing.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 
 static const argument_list all = {.count = 0};
 
-/* What a report of one convolution and two rungs says, with one value replaced. */
+/* A report of one convolution and two rungs, with one value replaced. */
 static const char *report_with(const char *key, const char *value)
 {
     static char path[512];
@@ -46,7 +46,7 @@ static void refused(const char *key, const char *value, const char *message)
     json_decref(l.source);
 }
 
-/* What was measured of each rung on each convolution; sums and quotients of these differ in the last digit that is
+/* The measurements of each rung on each convolution; sums and quotients of these differ in the last digit that is
  * written. */
 static void check_same(const json_t *a, const json_t *b)
 {
@@ -71,7 +71,7 @@ static void check_same(const json_t *a, const json_t *b)
     }
 }
 
-/* What is measured, written, read and written again is the same. */
+/* A report that is written, read and written again is unchanged. */
 static void a_report_comes_back_whole(void)
 {
     char file[512], again[512], chart[512], second[512];
@@ -103,7 +103,7 @@ static void a_report_comes_back_whole(void)
     CHECK_SAYS(SDLF(1, "bench", "conv", "--from", "/no/where.json"), "/no/where.json");
 }
 
-/* Times and shapes are enough; what was not measured may be missing. */
+/* Times and shapes suffice; other measurements may be missing. */
 static void little_is_enough(void)
 {
     static lab l;
@@ -138,7 +138,7 @@ static void what_is_wrong_is_refused(void)
     refused("convolutions", "null, \"more\": {", "stored.json: line ");
 }
 
-/* Sizes that no memory holds are refused as on the command line. */
+/* Sizes too large for any memory are rejected as on the command line. */
 static void sizes_are_checked(void)
 {
     static lab l;
@@ -175,7 +175,7 @@ static void the_size_of_a_file_is_bounded(void)
     CHECK(l.source == NULL);
 }
 
-/* Rates and times of which no chart can be made are refused; the ends of what is taken make one. */
+/* Rates and times that no chart can show are rejected; those at the limits can be shown. */
 static void rates_and_times_have_bounds(void)
 {
     static const char

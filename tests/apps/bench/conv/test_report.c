@@ -31,7 +31,7 @@ static void table_files_and_chart(void)
     json_decref(report);
 }
 
-/* Short ones in microseconds, long ones and those of all lengths in milliseconds; auto beside the other calculator,
+/* Short times are in microseconds, long and mixed ones in milliseconds; auto is compared with the other calculator,
  * which may be the fastest. */
 static void the_summary_adds_up(void)
 {
@@ -78,7 +78,7 @@ static void the_summary_adds_up(void)
     }
 }
 
-/* The row of a convolution that "auto" takes so long for, and the only rung beside it 4 us. */
+/* The row of a convolution for which "auto" takes this long, and the only other rung 4 us. */
 static const char *row_where_auto_takes(double seconds)
 {
     static lab l;

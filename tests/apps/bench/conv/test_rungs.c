@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf bench conv: which rungs there are, and other calculators as rungs beside them. */
+/* sdlf bench conv: the available rungs, and other calculators as additional rungs. */
 #include "testing.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@
 #include "apps/capture.h"
 #include "apps/program.h"
 
-/* What another calculator takes is a rung of its own name, on the same operands; the summary sets auto beside it. */
+/* The time of another calculator is a rung with its name, on the same operands; the summary compares auto with it. */
 static void calculators_are_held_against_each_other(void)
 {
     json_t *report = CAPTURE_JSON(conv_bench.run, SMALL, "--against", "reference", "--rung", "im2col", "--rung", "auto",
@@ -42,8 +42,8 @@ static void calculators_are_held_against_each_other(void)
     CHECK_SAYS(SDLF(2, "bench", "conv", SMALL, "--rung", "im2cow"), "did you mean 'im2col'?");
 }
 
-/* An algorithm may have another calculator's name, as "cuda" of the cudnn calculator: then the rival has a longer
- * one. */
+/* An algorithm may have another calculator's name, such as "cuda" of the cudnn calculator: then the rival gets a longer
+ * name. */
 static void no_two_rungs_have_one_name(void)
 {
     static const char *const algorithms[] = {"auto", "im2col", "reference", NULL};
@@ -87,7 +87,7 @@ static void no_two_rungs_have_one_name(void)
                "--against reference is given twice");
 }
 
-/* Which calculators are open after a choice among these rungs, where reference usually stands beside cpu. */
+/* The calculators that are open after these rungs are selected; by default reference is compared with cpu. */
 static int opened_for(const argument_list *wanted, const char *rival, sdlf_status expected, const char *message,
                       char *left_out, size_t size)
 {
@@ -120,7 +120,7 @@ static void a_usual_rival_is_opened_where_it_is_wanted(void)
     CHECK_TEXT(left_out, "");
     opened_for(&wrong, "reference", SDLF_ERROR_ARGUMENT, "--rung refer: cpu has no such algorithm", left_out,
                sizeof left_out);
-    /* cpu cannot stand beside itself, which takes the place of a library that is not on this machine */
+    /* cpu cannot be compared with itself, which serves here for a library that is missing on this machine */
     CHECK_EQUAL(opened_for(&none, "cpu", SDLF_OK, NULL, left_out, sizeof left_out), 1);
     CHECK(strstr(left_out, "cpu is left out: --against cpu: expected a calculator other") != NULL);
     CHECK_EQUAL(opened_for(&own, "cpu", SDLF_OK, NULL, left_out, sizeof left_out), 1);

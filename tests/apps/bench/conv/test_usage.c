@@ -11,7 +11,7 @@
 #include "apps/bench/conv/conv.h"
 #include "apps/program.h"
 
-/* What was measured is shown, and written. */
+/* The completed measurements are printed and written. */
 static void ctrl_c_keeps_what_there_is(void)
 {
     static program p;
@@ -31,8 +31,8 @@ static void ctrl_c_keeps_what_there_is(void)
     json_decref(report);
 }
 
-/* Where nobody says who computes, a math mode asks for a calculator that has it: the message about it, or its name in
- * the first line. */
+/* If no calculator is specified, a math mode selects one that supports it: the message about that, or its name in the
+ * first line. */
 static void a_mode_asks_for_who_has_it(void)
 {
     static program p;

@@ -20,7 +20,7 @@ static int layers_of(const lab_workload *w, double *flops)
     return layers;
 }
 
-/* The networks' convolutions, held against their published sizes: multiplications and additions of one image. */
+/* The networks' convolutions compared with their published sizes: multiplications and additions for one image. */
 static void workloads_are_the_networks(void)
 {
     static const struct {
@@ -52,7 +52,7 @@ static void workloads_are_the_networks(void)
     CHECK_OK(lab_workload_make(&w, 2, 1, 0));
     char about[sizeof w.about];
     memcpy(about, w.about, sizeof about);
-    CHECK_OK(lab_workload_make(&w, 2, 1, 224)); /* its own side */
+    CHECK_OK(lab_workload_make(&w, 2, 1, 224)); /* its own size */
     CHECK_TEXT(w.about, about);
     CHECK_OK(lab_workload_make(&w, 2, 1, 64));
     CHECK(strncmp(w.about, about, strlen(about)) == 0 && strstr(w.about, ": here of 64x64") != NULL);

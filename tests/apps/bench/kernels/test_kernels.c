@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf bench kernels: its list, what it measures, the table, the JSON and wrong arguments. */
+/* sdlf bench kernels: its list, its measurements, the table, the JSON and wrong arguments. */
 #include "testing.h"
 
 #include <math.h>
@@ -27,7 +27,7 @@ static const char *text(const json_t *object, const char *name)
 
 /* ---- the list ---- */
 
-/* Every kind of operation and every fusion is there, in both types and at any size, and is what it says it is. */
+/* Every kind of operation and every fusion is listed, in both types and at any size, under the correct name. */
 static void every_kind_is_run(void)
 {
     static const int64_t sizes[] = {1024, 1000000, INT64_C(1) << 25, INT64_C(1) << 30};
@@ -85,12 +85,12 @@ static void rates_follow_from_times(void)
         }
     }
     CHECK(others >= 3);            /* the addition, and both softmaxes */
-    CHECK(automatic > 0);          /* of each product there is one that auto takes */
+    CHECK(automatic > 0);          /* for each product there is one that auto chooses */
     CHECK(gemms >= 2 * automatic); /* and others */
     json_decref(report);
 }
 
-/* A device whose memory the host cannot touch: operands are what the kernels expect, or the checks there would tell. */
+/* A device whose memory the host cannot access: its checks would report operands that kernels do not expect. */
 static void devices_are_measured(void)
 {
     sdlf_calculator *device = NULL;
@@ -125,7 +125,7 @@ static void devices_are_measured(void)
         }
     }
     CHECK(ran >= 14);
-    test_guarded_memory(1 << 20); /* then there is none for the larger ones, which is told and no failure */
+    test_guarded_memory(1 << 20); /* then the larger ones have none, which is reported and no failure */
     for (int r = 0; r < rows.count; r++) {
         if (rows.row[r].operation.kind != SDLF_ADD) continue;
         kernel_result result;

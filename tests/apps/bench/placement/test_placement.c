@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* sdlf bench placement: with the pretended device, whose memory the host cannot touch, and with calculators that share
- * it. */
+/* sdlf bench placement: with the mock device, whose memory the host cannot access, and with calculators that share
+ * memory. */
 #include "testing.h"
 
 #include <math.h>
@@ -16,7 +16,7 @@
 #include "apps/output/xml.h"
 #include "apps/program.h"
 
-/* conv 3x3x4, ReLU, max-pool 2, 8 units, ReLU, 10 units: every kind of layer, and small. */
+/* conv 3x3x4, ReLU, max-pool 2, 8 units, ReLU, 10 units: small, with every kind of layer. */
 static const char *conv_network(void)
 {
     static const char text[] =
@@ -93,7 +93,7 @@ static void layers_go_where_they_are_sent(void)
     CHECK_CLOSE(number(find_row(rows, "all on cpu"), "against_host"), 1, 0);
     CHECK(number(json_array_get(json_object_get(report, "experiments"), 0), "limit_against_host") > 1);
 
-    /* what must move, and nothing else: an activation and its layer's parameters up, the result down */
+    /* only the necessary copies: an activation and its layer's parameters up, the result down */
     row = (json_t *)find_row(rows, "all on cpu");
     CHECK_EQUAL(copied(row, "count"), 0);
     row = (json_t *)find_row(rows, "convolution on guarded");
@@ -115,7 +115,7 @@ static void algorithms_are_found_by_their_names(void)
     json_t *report = CAPTURE_JSON(placement_bench.run, PLACEMENT, "--device-calculator", "cpu", "--host-calculator",
                                   "reference", "--threads", "1", "--json");
     const json_t *rows = first_rows(report);
-    CHECK_EQUAL(json_array_size(rows), 10); /* the host has one thread anyway */
+    CHECK_EQUAL(json_array_size(rows), 10); /* the host has only one thread */
     const json_t *row = find_row(rows, "forward on cpu, two-step convolution");
     CHECK_TEXT(json_string_value(json_object_get(row, "conv_algorithm")), "cpu:im2col");
     CHECK(json_is_false(json_object_get(row, "fused")));
@@ -168,7 +168,7 @@ static void table_and_chart(void)
     CHECK(length > 7 && strcmp(svg + length - 7, "</svg>\n") == 0);
 }
 
-/* One bar that would leave no room for the others is cut; nothing is drawn outside of the picture. */
+/* A bar that would leave no space for the others is truncated; nothing is drawn outside the image. */
 static void long_bars_are_cut(void)
 {
     for (int cut = 0; cut < 2; cut++) {
@@ -193,7 +193,7 @@ static void long_bars_are_cut(void)
             CHECK_EQUAL(sscanf(at, "<rect x=\"%lf\" y=\"%lf\" width=\"%lf\" height=\"%*d\" fill=\"%7[^\"]", &x, &y,
                                &width, fill),
                         4);
-            bool figures = strcmp(fill, "#fff") == 0; /* what stands behind them, right of the bar */
+            bool figures = strcmp(fill, "#fff") == 0; /* the figures to the right of the bar */
             CHECK(x >= 0 && width > 0 && x + width <= (figures ? 990 : 781));
         }
     }

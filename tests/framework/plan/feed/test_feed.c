@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Plans that draw their own batches: training is bitwise the same as with batches that are written step by step. */
+/* Plans that draw their own batches: training is bitwise the same as with batches written step by step. */
 #include <math.h>
 #include <string.h>
 
@@ -65,7 +65,7 @@ static uint32_t train_by_feeding(sdlf_calculator *calculator, int staged, sdlf_m
         CHECK_OK(sdlf_plan_begin_epoch(plan, &epoch));
         CHECK_OK(sdlf_plan_run(plan, 2));
         CHECK_FAILS(sdlf_plan_run(plan, INT64_MAX), SDLF_ERROR_ARGUMENT, "3 of the epoch are left");
-        CHECK_OK(sdlf_plan_time(plan, 2)); /* in the middle: then begin again where it was */
+        CHECK_OK(sdlf_plan_time(plan, 2)); /* in the middle: then continue from there */
         CHECK_FAILS(sdlf_plan_run(plan, 1), SDLF_ERROR_ARGUMENT, "0 of the epoch are left");
         epoch.first = 2;
         CHECK_OK(sdlf_plan_begin_epoch(plan, &epoch));
@@ -121,7 +121,7 @@ static void staging_works_without_queues(void)
     sdlf_calculator_close(calculator);
 }
 
-/* Two epochs of the data after the first SKIP samples; the plan shuffles, or is given the resulting order. */
+/* Two epochs of the data after the first SKIP samples; the plan shuffles, or gets the resulting order. */
 static uint32_t train_shuffled(sdlf_calculator *calculator, int staged, bool told)
 {
     enum { SKIP = 3, COUNT = SAMPLES - SKIP };

@@ -63,7 +63,7 @@ static sdlf_node product(sdlf_model *net, sdlf_node a, sdlf_node b)
     return sdlf_binary(net, (sdlf_node[]){a, b}, 2, &(sdlf_binary_layer_options){.function = SDLF_LAYER_MULTIPLY});
 }
 
-/* The forms in which files have gelu, and those that look like it: another number, another factor, an inner result read
+/* The forms of gelu in files, and similar ones: another constant, another factor, an intermediate value read
  * elsewhere. */
 enum { HALF_LAST, HALF_OF_ERF, HALF_OF_X, BY_PRODUCT, GELUS, NOT_HALF = GELUS, NOT_X, READ_TWICE, FORMS };
 

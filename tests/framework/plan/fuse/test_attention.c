@@ -14,8 +14,8 @@ enum {
     MASK_COUNT = BATCH * HEADS * QUERIES * KEYS
 };
 
-/* Forms in which files have attention; then those that look like it: along another axis; along half of the keys; the scores or the
- * probabilities read elsewhere; a mask that is multiplied, or is the scores themselves; more factors than anybody has. */
+/* The forms of attention in files; then similar ones: along another axis; on half of the keys; scores or probabilities
+ * read elsewhere; a mask that is multiplied, or is the scores themselves; more scale factors than any file has. */
 enum {
     PLAIN,
     TURNED_FLAG,
@@ -71,7 +71,7 @@ static int batch_of(int form)
     return form == SPLIT_HEADS || form == OWN_MASK ? 1 : BATCH;
 }
 
-/* Attention with interleaved heads, as output by a projection, for inputs and results. */
+/* Attention with interleaved heads, as a projection outputs them, for inputs and results. */
 static sdlf_model *make(int form)
 {
     const sdlf_shape heads = sdlf_shape(0, 2, 1, 3), columns = sdlf_shape(0, 2, 3, 1);
@@ -83,7 +83,7 @@ static sdlf_model *make(int form)
     q = turned(net, q, heads), v = turned(net, v, heads), k = turned(net, k, flag ? heads : columns);
     if (operands) q = by_number(net, q, SDLF_LAYER_MULTIPLY, 0.7f), k = by_number(net, k, SDLF_LAYER_MULTIPLY, 0.7f);
     for (int i = 0; form == MANY_FACTORS && i < 40; i++) q = by_number(net, q, SDLF_LAYER_MULTIPLY, 1.01f);
-    if (form == SPLIT_HEADS) { /* (N H,.,.) before, (N,H,.,.) behind */
+    if (form == SPLIT_HEADS) { /* (N H,.,.) before, (N,H,.,.) after */
         k = reshaped(net, turned(net, reshaped(net, k, sdlf_shape(HEADS, DEPTH, KEYS)), sdlf_shape(0, 2, 1)),
                      sdlf_shape(1, HEADS, KEYS, DEPTH));
         k = turned(net, k, sdlf_shape(0, 1, 3, 2));
@@ -117,7 +117,7 @@ static sdlf_model *make(int form)
     sdlf_node y = turned(net, sdlf_matmul(net, p, v, NULL), heads);
     sdlf_output(net, "y", by_number(net, sdlf_relu(net, y), SDLF_LAYER_ADD, 1));
     CHECK_OK(sdlf_model_build(net, 1));
-    for (int i = 0; i < sdlf_model_parameter_count(net); i++) /* the number where a key is not seen */
+    for (int i = 0; i < sdlf_model_parameter_count(net); i++) /* the value for masked keys */
         *(float *)sdlf_model_parameter(net, i)->value.data = -0.5f;
     return net;
 }
@@ -142,7 +142,7 @@ static void run(int form, sdlf_calculator *calculator, sdlf_dtype dtype, bool pa
             CHECK_EQUAL(count_steps(plan, "attention_forward"), expected);
             CHECK_EQUAL(count_steps(plan, "softmax_forward"), !expected);
         }
-        if (expected == 1) CHECK_EQUAL(count_steps(plan, "copy"), 0); /* heads are read and written where they lie */
+        if (expected == 1) CHECK_EQUAL(count_steps(plan, "copy"), 0); /* heads are read and written in place */
         int batch = batch_of(form), count = Y_COUNT / BATCH * batch;
         write(plan, "q", Q_COUNT / BATCH * batch, 1);
         write(plan, "k", K_COUNT / BATCH * batch, 2);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /* Inverted residual blocks that cpu runs as one operation: none of their three weights is kept in two forms, and a
- * change of any of them is noticed. */
+ * change of any of them is detected. */
 #include <stdio.h>
 #include <string.h>
 

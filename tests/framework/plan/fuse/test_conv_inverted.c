@@ -99,7 +99,7 @@ static void three_stay_where_all_are_wanted(void)
     sdlf_model_free(net);
 }
 
-/* The last bias shows in every number. */
+/* The last bias affects every element. */
 static void new_weights_are_taken(void)
 {
     for (int c = 0; test_calculator_class_at(c) != NULL; c++) {

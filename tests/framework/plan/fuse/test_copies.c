@@ -52,7 +52,7 @@ static void run(sdlf_model *net, sdlf_calculator *calculator, int batch, bool fu
 }
 
 /* With one sample, a part is contiguous, and every operation can read it in place; with two, only operations that support strides can: in host
- * memory the product and the concatenation. The concatenation itself takes two copies. */
+ * memory the product and the concatenation. The concatenation itself requires two copies. */
 static void parts_are_read_in_place(void)
 {
     for (int c = 0; test_calculator_class_at(c) != NULL; c++) {
@@ -72,7 +72,7 @@ static void parts_are_read_in_place(void)
     }
 }
 
-/* Of a buffer that is read in two orders at once nothing may be written in place. */
+/* If an operation reads a buffer in two orders at once, its output must not overwrite that buffer. */
 static void results_keep_off_what_is_read_otherwise(void)
 {
     enum { SIDE = 48 };
@@ -155,7 +155,7 @@ static void a_sum_with_a_part_of_a_result_is_no_epilogue(void)
         sdlf_model *net = sdlf_model_create("part");
         sdlf_node y = sdlf_input(net, "x", SDLF_FLOAT32, sdlf_shape(CHANNELS, ROWS, 1));
         sdlf_node other = sdlf_tanh(net, sdlf_input(net, "row", SDLF_FLOAT32, sdlf_shape(CHANNELS, 1, 1)));
-        for (int i = 0; i < 3; i++) /* several, so that channels come last */
+        for (int i = 0; i < 3; i++) /* several, so that NHWC is chosen */
             y = sdlf_conv2d(net, y, &(sdlf_conv2d_options){.filters = CHANNELS, .kernel = {3, 1}, .padding = {1, 0}});
         y = sdlf_slice(net, y,
                        &(sdlf_slice_options){.axes = sdlf_shape(2), .start = sdlf_shape(0), .end = sdlf_shape(1)});

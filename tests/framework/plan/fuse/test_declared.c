@@ -202,14 +202,14 @@ static void it_stays_in_parts_elsewhere(void)
 {
     float found[BATCH * 2 * CLASSES];
     sdlf_model *seen = network(CLASSES, true), *wide = network(2 * CLASSES, false);
-    CHECK_EQUAL(compute("fusing", seen, false, found), 0); /* what lies between is an output */
-    CHECK_EQUAL(compute("fusing", wide, false, found), 0); /* the kernel does not take it */
+    CHECK_EQUAL(compute("fusing", seen, false, found), 0); /* the intermediate value is an output */
+    CHECK_EQUAL(compute("fusing", wide, false, found), 0); /* the kernel does not support it */
     CHECK_EQUAL(compute("splitting", wide, false, found), 1);
     sdlf_model_free(seen);
     sdlf_model_free(wide);
 }
 
-/* The weights after three steps, and how many steps of the plan are `late`. */
+/* Returns the hash of the weights after three steps; *count: how many steps of the plan are `late`. */
 static uint32_t train(sdlf_plan_options options, int *count)
 {
     sdlf_model *net = sdlf_model_create("trained");
@@ -235,8 +235,8 @@ static uint32_t train(sdlf_plan_options options, int *count)
     return hash;
 }
 
-/* Updates that follow each layer's gradients change the product's weights before the slope is reached: it stays in
- * parts. Where all updates come last, it does not. */
+/* If updates follow each layer's gradients, the product's weights change before the slope is computed: nothing is
+ * fused. If all updates come last, the operations are fused. */
 static void members_read_what_they_should(void)
 {
     sdlf_calculator *calculator = test_open("moving");
@@ -255,7 +255,7 @@ static void members_read_what_they_should(void)
     sdlf_calculator_close(calculator);
 }
 
-/* A table that would be read beyond its ends, or called where there is nothing, is refused. */
+/* A table that would be read out of bounds, or whose NULL functions would be called, is rejected. */
 static void broken_tables_are_refused(void)
 {
     static const struct {
@@ -304,7 +304,7 @@ static void fusions_are_inherited(void)
     }
     CHECK(sdlf_fused_slot_in(cpu->type->fusions, &fusion) == NULL);
     const sdlf_fusion *update = sdlf_fusion_find("gemm_backward_sgd");
-    sdlf_calculator *replacing = test_open("replacing"); /* its products are to run, not what cpu makes of them */
+    sdlf_calculator *replacing = test_open("replacing"); /* its own products should run, not fusions of cpu */
     CHECK(update != NULL && sdlf_fused_slot_in(own->type->fusions, update) != NULL);
     CHECK(sdlf_fused_slot_in(replacing->type->fusions, update) == NULL);
     sdlf_calculator_close(replacing);

@@ -52,7 +52,7 @@ static void folded_inference_equals_unfolded(void)
     for (int i = 0; test_calculator_class_at(i) != NULL; i++) check_folding(test_calculator_class_at(i)->name);
 }
 
-/* Behind a product of CHANNELS numbers a pixel, over as many pixels a side as there are channels, so that only strides tell its axes apart. */
+/* After a product with CHANNELS values per pixel, on CHANNELS x CHANNELS pixels: only strides distinguish its axes. */
 enum { CHANNELS = 5, AFFINE_COUNT = BATCH * CHANNELS * CHANNELS * CHANNELS };
 
 enum {
@@ -61,24 +61,24 @@ enum {
     CONV_NUMBER,
     CONV_QUOTIENT,
     LINEAR_SCALE,
-    TURNED_SCALE, /* behind a copy with channels first */
+    TURNED_SCALE, /* after a copy with channels first */
     TURNED_SHIFT,
     FOLDED_FORMS,
     SCALE_OF_ROWS = FOLDED_FORMS, /* one for each row of pixels */
     TURNED_SCALE_OF_ROWS,
-    SCALE_OF_ALL, /* one for each number of a picture */
-    ONE_SCALE,    /* a parameter, but one number */
+    SCALE_OF_ALL, /* one for each element of an image */
+    ONE_SCALE,    /* a parameter, but a scalar */
     READ_TWICE,   /* the product itself is read, too */
-    BY_ANOTHER,   /* no parameter */
+    BY_ANOTHER,   /* not a parameter */
     NUMBER_FIRST, /* number / x */
     NUMBER_ADDED, /* x + number */
-    SMALL_NUMBER, /* weights would be denormal numbers */
+    SMALL_NUMBER, /* weights would be denormal */
     FOLDED_OR_NOT,
-    VALUE = FOLDED_OR_NOT, /* weights that are a value */
+    VALUE = FOLDED_OR_NOT, /* weights that are not a parameter */
     VALUE_OF_ONE,          /* whose first axis has one element */
     FLAT_VALUE,            /* which is reshaped */
     TIED_VALUE,            /* that two products read */
-    TWO_FUNCTIONS,         /* behind one product */
+    TWO_FUNCTIONS,         /* after one product */
     AFFINE_FORMS
 };
 
@@ -184,7 +184,7 @@ static void what_is_affine_by_channel_is_folded(void)
     }
 }
 
-/* Windows of one element, as exporters leave them where a size is right already. */
+/* Windows of one element, which exporters write if a size is already correct. */
 static void pooling_of_single_elements_goes(void)
 {
     sdlf_calculator *reference = NULL;

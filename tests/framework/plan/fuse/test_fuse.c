@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Training steps are fused where they should be, and nowhere else. */
+/* Operations of training steps are fused where they should be, and nowhere else. */
 #include "framework/plan/fuse/trained_networks.h"
 
 enum { MAX_OPERATIONS = 32 };
 
-/* The plan's operations, forward steps first, are these, and no others. */
+/* Check that the plan's operations, forward steps first, are exactly these. */
 static void check_operations(sdlf_model *net, const sdlf_plan_options *options, const char *const *expected)
 {
     sdlf_plan *plan = NULL;
@@ -52,14 +52,14 @@ static void a_step_is_short(void)
                                                                "conv2d_relu_max_pool_backward_sgd"};
     check_operations(nets[1], &options, fused_unbiased);
 
-    sdlf_plan *plan = NULL; /* the work of a step is told where it is done */
+    sdlf_plan *plan = NULL; /* costs are listed for the phase that has them */
     CHECK_OK(sdlf_plan_create(&plan, nets[0], &options));
     int layers = plan != NULL ? sdlf_plan_layer_count(plan) : 0;
     CHECK_EQUAL(layers, 5);
     for (int i = 0; i < layers; i++) {
         sdlf_layer_info info = sdlf_plan_layer_info(plan, i);
         CHECK(info.forward_cost.flops > 0);
-        CHECK((info.backward_cost.flops > 0) == (i < 4)); /* the loss's gradient comes with the loss */
+        CHECK((info.backward_cost.flops > 0) == (i < 4)); /* the loss's gradient is computed with the loss */
     }
     sdlf_plan_free(plan);
     sdlf_model_free(nets[0]);

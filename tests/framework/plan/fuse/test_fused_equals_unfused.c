@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Fused training against training in parts: the same weights. */
+/* Fused training compared with unfused training: the same weights. */
 #include <math.h>
 #include <string.h>
 
@@ -8,15 +8,15 @@
 
 enum { STEPS = 3 };
 
-/* Batch normalisation, of images and of rows, before activations whose slopes follow from their inputs; one of them is
- * added to, and one normalisation has two readers. */
+/* Batch normalisation, of images and of rows, before activations whose derivatives follow from their inputs; one has a
+ * residual added, and one normalisation has two readers. */
 static sdlf_model *normalized(void)
 {
     sdlf_model *net = sdlf_model_create("normalized");
     sdlf_unary_options silu = {.function = SDLF_UNARY_SILU}, gelu = {.function = SDLF_UNARY_GELU};
     sdlf_node x = sdlf_input(net, "image", SDLF_FLOAT32, sdlf_shape(1, SIDE, SIDE));
     sdlf_conv2d_options window = {.filters = 8, .kernel = {3, 3}, .padding = {1, 1}, .no_bias = true};
-    sdlf_fully_connected_options hidden = {.units = 6, .no_bias = true}; /* a normalisation takes a bias away */
+    sdlf_fully_connected_options hidden = {.units = 6, .no_bias = true}; /* a normalisation cancels a bias */
     x = sdlf_conv2d(net, x, &window);
     x = sdlf_unary(net, sdlf_batch_norm2d(net, x, NULL), &gelu);
     sdlf_node more = sdlf_conv2d(net, x, &window);
@@ -35,7 +35,7 @@ enum { NETWORKS = sizeof networks / sizeof networks[0] };
 
 /* ---- the same weights ---- */
 
-/* A few steps; the model's parameters afterwards, and the loss of each step. */
+/* Train a few steps; store the parameters afterwards, and the loss of each step. */
 static void train(sdlf_model *net, const sdlf_plan_options *options, double loss[STEPS])
 {
     sdlf_plan *plan = NULL;
@@ -105,7 +105,7 @@ static void fused_equals_unfused(void)
             for (int o = 0; o < 4; o++) {
                 sdlf_plan_options options = {
                     .batch = BATCH, .mode = SDLF_TRAIN, .forward = calculator, .optimizer = optimizers[o]};
-                /* normalising by a few samples' deviations enlarges what was rounded */
+                /* normalising by the deviation of a few samples amplifies rounding errors */
                 const double tolerance = networks[n] == normalized ? 1e-4 : 1e-5;
                 check_pair(networks[n], options, tolerance);
                 options.label_smoothing = 0.1f;
@@ -119,8 +119,8 @@ static void fused_equals_unfused(void)
     }
 }
 
-/* Of the activations of `normalized` behind a normalisation alone, which nobody else reads, no step is left where the
- * calculator works slopes out of x; the one behind a sum and the one beside another reader stay. */
+/* Activations of `normalized` that are the only readers of a normalisation have no step of their own if the calculator
+ * computes derivatives from x; the one after a sum and the one beside another reader remain. */
 static void slopes_follow_from_x(void)
 {
     sdlf_calculator *calculator = NULL;

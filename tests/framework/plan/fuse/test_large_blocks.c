@@ -6,10 +6,10 @@
 #include "framework/plan/layouts/networks.h"
 #include "testing.h"
 
-enum { EDGE = 96, WIDTH = 16, HIDDEN = 32 }; /* 1.2 MB between: cpu takes it as one */
+enum { EDGE = 96, WIDTH = 16, HIDDEN = 32 }; /* 1.2 MB in between: cpu fuses it */
 enum { PICTURE = 3 * EDGE * EDGE, RESULT = WIDTH * EDGE * EDGE };
 
-/* A first layer, a block that its own input is added to, and one without expansion; all normalised. */
+/* A first layer, a residual block, and a block without expansion; all normalised. */
 static sdlf_model *large_network(void)
 {
     const sdlf_conv2d_options wide = {.filters = HIDDEN, .kernel = {1, 1}, .no_bias = true},
@@ -35,8 +35,8 @@ static sdlf_model *large_network(void)
     return net;
 }
 
-/* On cpu, with 1 and with 5 threads, as steps of their own and joined; then with other weights, which all are prepacked
- * anew. */
+/* On cpu, with 1 and with 5 threads, unfused and fused; then with other weights, all of which are prepacked
+ * again. */
 static void large_blocks_are_those_of_parts(void)
 {
     static float image[PICTURE], found[4][RESULT];
@@ -114,7 +114,7 @@ static sdlf_model *filter_network(uint64_t seed)
     return net;
 }
 
-/* Its other weights are the model's, and prepacked: they are old when the model has others. */
+/* Its other weights are the model's, prepacked: they are stale once the model's weights change. */
 static void other_weights_of_a_block_become_old(void)
 {
     static float values[HIDDEN * 9];

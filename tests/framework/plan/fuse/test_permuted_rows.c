@@ -6,19 +6,19 @@
 #include "framework/plan/networks.h"
 #include "testing.h"
 
-/* Samples, and tokens of some heads; of as many numbers as there are heads, so that only strides tell axes apart. */
+/* Samples, tokens and heads; a head's depth equals the number of heads, so that only strides distinguish the axes. */
 enum { BATCH = 3, TOKENS = 5, HEADS = 4, DEPTH = 4, WIDTH = HEADS * DEPTH, COUNT = BATCH * TOKENS * WIDTH };
 
-/* As torch.nn.MultiheadAttention has them: sequence first, of which parts of a wide product are read; and back. Then
- * what looks like it. */
+/* As in torch.nn.MultiheadAttention: sequence first, with parts of a wide product read; and back. Then similar
+ * patterns. */
 enum {
     ENCODER,     /* copy, product, copies of its parts; copy of heads, product, copy */
     BEFORE,      /* only the first */
     BEHIND,      /* only the second */
-    ROWS_READ,   /* the copy's result is read elsewhere, too */
+    ROWS_READ,   /* the copy's result is also read elsewhere */
     RESULT_READ, /* the product's result is, by an operation that is no copy */
     FLATTENED,   /* a part of the result has tokens and samples as one axis */
-    OTHER_ROWS,  /* what is copied are no rows of the product */
+    OTHER_ROWS,  /* the copy does not permute the product's rows */
     NO_COPY,     /* the rows that are multiplied come from no copy */
     FORMS
 };
@@ -43,7 +43,7 @@ static sdlf_node plus(sdlf_model *net, sdlf_node x, float number)
     return sdlf_binary(net, &x, 1, &(sdlf_binary_layer_options){.function = SDLF_LAYER_ADD, .scalar = number});
 }
 
-/* Sequence first, (TOKENS,BATCH,WIDTH), to (BATCH,TOKENS,WIDTH), behind a product of what heads leave. */
+/* Sequence first, (TOKENS,BATCH,WIDTH), to (BATCH,TOKENS,WIDTH), after a product of the heads' output. */
 static sdlf_node projected(sdlf_model *net, sdlf_node heads, int form)
 {
     sdlf_node x = heads; /* (BATCH,HEADS,TOKENS,DEPTH) */
@@ -121,7 +121,7 @@ static void copies_of_rows_are_left_out(void)
     }
 }
 
-/* Rows that are both factors: their order is the result's, and its columns'. */
+/* Rows that are both operands: they determine the order of the result's rows and columns. */
 static void products_of_rows_by_themselves_stay(void)
 {
     enum { ROWS = TOKENS * BATCH };
@@ -153,7 +153,7 @@ static void products_of_rows_by_themselves_stay(void)
     }
 }
 
-/* torch.nn.MultiheadAttention of sequences that come batch first: nothing is copied where attention is one operation. */
+/* torch.nn.MultiheadAttention with batch-first sequences: nothing is copied if attention is a single operation. */
 static sdlf_node heads_of(sdlf_model *net, sdlf_node all, int part)
 {
     const sdlf_slice_options columns = {

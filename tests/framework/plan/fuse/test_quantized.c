@@ -33,7 +33,7 @@ static sdlf_node through(sdlf_model *net, sdlf_node x, float scale, int zero, in
     return dequantise(net, quantise(net, x, scale, zero, dtype), scale, zero);
 }
 
-/* Every weight an integer of [-127, 127] times a scale of its filter. */
+/* Make every weight an integer in [-127, 127] times a scale of its filter. */
 static void make_integers(sdlf_model *net)
 {
     for (int i = 0; i < sdlf_model_parameter_count(net); i++) {
@@ -50,7 +50,7 @@ static void make_integers(sdlf_model *net)
     }
 }
 
-/* Stem, depthwise, pointwise, sum, largest, mean, classes. */
+/* Stem, depthwise, pointwise, sum, max-pooling, mean, classifier. */
 static sdlf_model *quantised_net(void)
 {
     sdlf_model *net = sdlf_model_create("quantised");
@@ -111,7 +111,7 @@ static void quantised_networks_run_in_integers(void)
         sdlf_plan_free(plan);
         sdlf_plan_free(plan_of(net, calculator, true, image, parts));
         for (int i = 0; i < BATCH * CLASSES; i++) {
-            CHECK_CLOSE((double)found[i], (double)parts[i], 2e-3); /* a number in the middle of two is rounded apart */
+            CHECK_CLOSE((double)found[i], (double)parts[i], 2e-3); /* ties may be rounded either way */
             if (integers && compared) CHECK(found[i] == first[i]); /* the same bits on every calculator */
         }
         if (integers && !compared) memcpy(first, found, sizeof first);
@@ -135,7 +135,7 @@ static void other_weights_stay_floats(void)
             CHECK_EQUAL(count_steps(plan, "quantized_conv2d"), 3);
             CHECK_EQUAL(count_steps(plan, "conv2d_forward"), 1);
         }
-        /* weights that were integers when the plan was made, and are none any more */
+        /* weights that were integers when the plan was created, and no longer are */
         float *other = sdlf_model_parameter(net, 2)->value.data;
         other[0] = 0.61803f * other[1];
         if (plan != NULL && integers) {
@@ -179,7 +179,7 @@ static void large_biases_stay_floats(void)
     }
 }
 
-/* Sums of bytes less a zero point, one that is known or one that is an input, that become int32. */
+/* Sums of bytes minus a zero point, either constant or an input, computed in int32. */
 static sdlf_model *sums_net(bool computed, bool integers)
 {
     sdlf_model *net = sdlf_model_create("sums");

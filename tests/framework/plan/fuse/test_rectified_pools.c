@@ -11,7 +11,7 @@ static const sdlf_fused_slot forward[] = {{.fusion = &sdlf_conv2d_pool_forward_f
 static const sdlf_fused_slot both[] = {
     {.fusion = &sdlf_conv2d_pool_forward_fusion}, {.fusion = &sdlf_conv2d_pool_backward_fusion}, {.fusion = NULL}};
 
-/* The weights after three steps on a device that declares these fusions; in its plan the pool is fused, or not. */
+/* Compute the weights after three steps on a device with these fusions, and check whether its plan fuses the pool. */
 static uint32_t train(const sdlf_fused_slot *fusions, bool fused)
 {
     float images[2 * 36];

@@ -8,8 +8,8 @@
 #include "framework/plan/layouts/networks.h"
 #include "testing.h"
 
-/* Convolutions, and between them pooling, a join, a normalisation in front of a convolution, additions, activations
- * that are no epilogue, scaling by channel, a part of the channels, and products that want rows. */
+/* Convolutions, and between them pooling, a concatenation, a normalisation before a convolution, additions, activations
+ * that are not in an epilogue, scaling by channel, a slice of the channels, and products that require rows. */
 static sdlf_model *followers(void)
 {
     sdlf_model *net = sdlf_model_create("followers");
@@ -19,8 +19,8 @@ static sdlf_model *followers(void)
     sdlf_node largest = sdlf_max_pool2d(net, stem, &halve), mean = sdlf_avg_pool2d(net, stem, &halve);
     sdlf_node branch = conv(net, largest, "branch", 5, 1, 1);
     sdlf_node joined = sdlf_concat(net, (sdlf_node[]){largest, mean, branch}, 3, NULL);
-    sdlf_node small = sdlf_resize(
-        net, image, &(sdlf_resize_options){.sizes = sdlf_shape(7, 7)}); /* row-major, in front of the others */
+    sdlf_node small =
+        sdlf_resize(net, image, &(sdlf_resize_options){.sizes = sdlf_shape(7, 7)}); /* row-major, before the others */
     sdlf_node mixed = sdlf_concat(net, (sdlf_node[]){small, branch}, 2, NULL);
     sdlf_node normed = sdlf_relu(net, sdlf_batch_norm2d(net, joined, NULL));
     sdlf_node sum = sdlf_add(net, conv(net, normed, "wide", 45, 3, 1), joined);
@@ -71,13 +71,13 @@ static void compare(const results *found, const results *expected, double tolera
 {
     for (int i = 0; i < OUTPUTS; i++) {
         CHECK_EQUAL(found->count[i], expected->count[i]);
-        CHECK(isfinite(expected->value[i][0])); /* NaN would be like NaN */
+        CHECK(isfinite(expected->value[i][0])); /* NaN would equal NaN */
         for (int64_t e = 0; e < found->count[i]; e++)
             CHECK_CLOSE(found->value[i][e], expected->value[i][e], tolerance * (1 + fabs(expected->value[i][e])));
     }
 }
 
-/* The network by reference, an operation a layer. */
+/* The network on reference, one operation per layer. */
 static void expect(sdlf_model *net, results *expected)
 {
     sdlf_calculator *reference = NULL;

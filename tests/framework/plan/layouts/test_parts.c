@@ -50,7 +50,7 @@ static sdlf_node largest_of(sdlf_model *net, sdlf_node x, int axis)
         net, x, &(sdlf_reduce_options){.function = SDLF_REDUCE_LAYER_MAX, .axes = sdlf_shape(axis), .keep = axis == 2});
 }
 
-/* Sequences (N,C,L) between convolutions, multiplied, added, joined, and scaled by their largest values. */
+/* Sequences (N,C,L) between convolutions, multiplied, added, concatenated, and scaled by their maxima. */
 static sdlf_node sequences(sdlf_model *net, sdlf_node x)
 {
     sdlf_binary_layer_options multiply = {.function = SDLF_LAYER_MULTIPLY};
@@ -74,14 +74,14 @@ static sdlf_node largest_channels(sdlf_model *net, sdlf_node x)
     return largest_of(net, two_convs(net, x, 24), 1);
 }
 
-/* Rows of channels, as transformers read them. */
+/* Rows of channels, as in transformers. */
 static sdlf_node tokens(sdlf_model *net, sdlf_node x)
 {
     sdlf_transpose_options order = {.order = sdlf_shape(0, 2, 1)};
     return sdlf_transpose(net, in_one_row(net, two_convs(net, x, 12), 12), &order);
 }
 
-static int copies; /* of the last plan by cpu */
+static int copies; /* of cpu's last plan */
 
 static void compute(sdlf_model *net, const char *name, sdlf_dtype dtype, double *values, int64_t *count)
 {

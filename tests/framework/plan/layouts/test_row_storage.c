@@ -10,7 +10,7 @@ enum { ROWS = 24, WIDTH = 32, CLASSES = 8, BLOCKS = 2, VALUES = BATCH * ROWS * W
 
 static sdlf_dtype wanted = SDLF_BFLOAT16;
 
-/* As a calculator that has kernels for products of rows. */
+/* Behaves like a calculator with kernels for products of rows. */
 static sdlf_dtype storage_of_rows(const sdlf_calculator *calculator, const sdlf_operation *operation, bool training)
 {
     (void)calculator;
@@ -23,7 +23,7 @@ static sdlf_node rows_of(sdlf_model *net, sdlf_node x, int units)
     return sdlf_fully_connected(net, x, &(sdlf_fully_connected_options){.units = units, .axis = -1});
 }
 
-/* Blocks of attention and two products with their normalisations and residuals. */
+/* Blocks of attention and two products, with normalisations and residuals. */
 static sdlf_model *transformer(bool softmax_between)
 {
     sdlf_model *net = sdlf_model_create("rows");
@@ -34,7 +34,7 @@ static sdlf_model *transformer(bool softmax_between)
         x = sdlf_add(net, x, y);
         y = rows_of(net, sdlf_layer_norm(net, x, NULL), 2 * WIDTH);
         y = sdlf_unary(net, y, &(sdlf_unary_options){.function = SDLF_UNARY_GELU});
-        if (softmax_between) y = sdlf_softmax(net, y); /* that has float32 alone */
+        if (softmax_between) y = sdlf_softmax(net, y); /* only supports float32 */
         x = sdlf_add(net, x, rows_of(net, y, WIDTH));
     }
     sdlf_output(net, "y", rows_of(net, sdlf_layer_norm(net, x, NULL), CLASSES));
@@ -94,19 +94,19 @@ static void rows_are_stored(void)
         wanted = types[t];
         compare(false, &(sdlf_plan_options){.batch = BATCH, .forward = reference}, &exact, &found);
         for (int i = 0; i < BATCH * ROWS * CLASSES; i++)
-            CHECK_CLOSE(found.y[i], exact.y[i], t == 0 ? 0.15 : 0.02); /* sums of some numbers about 1 */
+            CHECK_CLOSE(found.y[i], exact.y[i], t == 0 ? 0.15 : 0.02); /* sums of several values near 1 */
         CHECK_EQUAL(found.all[SDLF_GEMM], 4 * BLOCKS + 1);
         CHECK_EQUAL(found.stored[SDLF_GEMM], found.all[SDLF_GEMM]);
         CHECK_EQUAL(found.stored[SDLF_NORMALIZE_FORWARD], 2 * BLOCKS + 1);
         CHECK_EQUAL(found.stored[SDLF_ATTENTION_FORWARD], BLOCKS);
         CHECK_EQUAL(exact.stored[SDLF_GEMM], 0);
-        CHECK_EQUAL(found.all[SDLF_COPY], exact.all[SDLF_COPY] + 2); /* into the type, and out of it */
+        CHECK_EQUAL(found.all[SDLF_COPY], exact.all[SDLF_COPY] + 2); /* to the type, and from it */
         CHECK(found.arena < exact.arena * 2 / 3);
     }
     sdlf_calculator_close(reference);
 }
 
-/* Where a kind has no kernel for the type it reads and writes float32 between two copies. */
+/* A kind without a kernel for the type reads and writes float32, between two copies. */
 static void others_are_converted(void)
 {
     static found_plan exact, found;
@@ -120,7 +120,7 @@ static void others_are_converted(void)
     sdlf_calculator_close(reference);
 }
 
-/* Squares and angles between products keep float32's range and digits. */
+/* Squares and angles between products keep the range and precision of float32. */
 static void squares_and_angles_stay_float32(void)
 {
     static float x[VALUES];
@@ -188,7 +188,7 @@ static void masks_stay_float32(void)
     sdlf_calculator_close(reference);
 }
 
-/* Not in training, nor where every activation is to be seen. */
+/* Not in training, nor if every activation must be readable. */
 static void float32_stays_where_it_is_asked_for(void)
 {
     static found_plan exact, found;

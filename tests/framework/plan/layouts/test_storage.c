@@ -18,8 +18,8 @@ static sdlf_dtype storage_wanted(const sdlf_calculator *calculator, const sdlf_o
     return wanted;
 }
 
-/* Normalised convolutions with a residual connection that is read twice more, pooling, groups, joined channels, an
- * activation whose slope needs its input, a product of rows. */
+/* Normalised convolutions with a residual that has two more readers, pooling, groups, concatenated channels, an
+ * activation whose derivative needs its input, a product of rows. */
 static sdlf_model *network(void)
 {
     sdlf_model *net = sdlf_model_create("stored");
@@ -56,7 +56,7 @@ static void look_at(const sdlf_plan *plan, training *seen)
     }
 }
 
-/* Train on the same images again and again. */
+/* Train repeatedly on the same images. */
 static void train(const sdlf_plan_options *options, training *seen)
 {
     static float image[4 * IMAGE];
@@ -97,16 +97,15 @@ static void training_goes_as_in_float32(void)
     for (int i = 0; i < 3; i++) {
         wanted = types[i];
         train(&options, &found);
-        double tolerance = types[i] == SDLF_BFLOAT16 ? 0.03
-                           : types[i] == SDLF_FLOAT16
-                               ? 0.004
-                               : 1e-5; /* a few roundings of numbers about 1, that steps amplify */
+        double tolerance = types[i] == SDLF_BFLOAT16  ? 0.03
+                           : types[i] == SDLF_FLOAT16 ? 0.004
+                                                      : 1e-5; /* a few roundings of values near 1, amplified by steps */
         for (int step = 0; step < STEPS; step++)
             CHECK_CLOSE(found.loss[step], exact.loss[step], tolerance * (1 + exact.loss[0]));
         CHECK(found.loss[STEPS - 1] < 0.7 * found.loss[0]);
         CHECK_EQUAL(found.stored[SDLF_CONV2D_FORWARD], 4);
         CHECK_EQUAL(found.stored[SDLF_CONV2D_BACKWARD_INPUT], 3);
-        if (types[i] == SDLF_FLOAT32) continue; /* of other kinds nothing but the layout changes */
+        if (types[i] == SDLF_FLOAT32) continue; /* of other kinds only the layout changes */
         CHECK_EQUAL(found.stored[SDLF_CONV2D_BACKWARD_WEIGHTS], 4);
         CHECK_EQUAL(found.stored[SDLF_BATCH_NORM2D_FORWARD], 3);
         CHECK_EQUAL(found.stored[SDLF_BATCH_NORM2D_BACKWARD], 3);
@@ -122,7 +121,7 @@ static void training_goes_as_in_float32(void)
     sdlf_calculator_close(reference);
 }
 
-/* Inference: activations in 16 bits, weights as they are. */
+/* Inference: activations in 16 bits, weights unchanged. */
 static void inference_stores_too(void)
 {
     static float image[4 * IMAGE], found[2][4 * CLASSES];
@@ -280,7 +279,7 @@ static void calculators_meet(void)
     sdlf_calculator_close(cpu);
 }
 
-/* On a GPU, in its own modes: float16, with a loss scale, is stored where bfloat16 is. */
+/* On a GPU, in its own modes: float16, with a loss scale, is stored in the same places as bfloat16. */
 static void a_gpu_trains_as_in_float32(void)
 {
     static training exact, found[2];
@@ -315,8 +314,8 @@ static void a_gpu_trains_as_in_float32(void)
     sdlf_calculator_close(reference);
 }
 
-/* The gradient of the first convolution's weights in a step, which is its velocity then; *count of them. The scores'
- * weights are so small that gradients of activations are below what float16 tells from 0. */
+/* The weight gradient of the first convolution in one step, read from its velocity; *count elements. The weights of the
+ * scores are so small that gradients of activations underflow in float16. */
 static const float *small_gradient(const sdlf_plan_options *options, sdlf_model *net, int64_t *count)
 {
     static float image[4 * IMAGE];

@@ -9,7 +9,7 @@
 
 enum { CLASSES = 5, STEPS = 8, SAMPLES = 4, WIDTH = 32 };
 
-/* What the network is for: `wide` has a product of rows that is most of its work. */
+/* The variant of the network: `wide` has a product of rows with most of the FLOPs. */
 typedef struct kind {
     bool wide;
     int filters;
@@ -54,7 +54,7 @@ static void look_at(const sdlf_plan *plan, training *seen)
     }
 }
 
-/* Train on the same images again and again. */
+/* Train repeatedly on the same images. */
 static void train(kind of, const sdlf_plan_options *options, training *seen)
 {
     static float image[SAMPLES * CHANNELS * SIDE * SIDE];

@@ -8,7 +8,7 @@
 #include "framework/plan/layouts/networks.h"
 #include "testing.h"
 
-/* The reference calculator in a space of its own, of whose convolutions those of 8 filters and more like it. */
+/* The reference calculator in a separate memory space; convolutions of 8 and more filters prefer channels last. */
 static bool likes_many_filters(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     (void)calculator;
@@ -29,7 +29,7 @@ static sdlf_calculator *make_choosy(void)
     return device;
 }
 
-/* Another one like it, in another space. */
+/* A second one, in another memory space. */
 static sdlf_calculator *make_second(void)
 {
     static sdlf_calculator_class second_class;
@@ -80,10 +80,10 @@ static void count_turned(const int *filters, int count, int other, int turned, i
  * else not; after one, it follows in any case. A single one is not worth the conversions. */
 static void most_of_the_work_decides_for_all(void)
 {
-    count_turned((int[]){2, 3, 16, 16}, 4, 4, 4, 2); /* they have nearly all: all are, conversions at both ends */
-    count_turned((int[]){7, 7, 7, 7, 7, 8, 8}, 7, 7, 2, 2); /* they have less than half: those two */
+    count_turned((int[]){2, 3, 16, 16}, 4, 4, 4, 2); /* with nearly all FLOPs: all are, with conversions at both ends */
+    count_turned((int[]){7, 7, 7, 7, 7, 8, 8}, 7, 7, 2, 2); /* with less than half: only those two */
     count_turned((int[]){7, 7, 8, 7, 8}, 5, 5, 3, 2);       /* the one between them follows */
-    count_turned((int[]){2, 3, 64}, 3, 3, 0, 0);            /* one alone */
+    count_turned((int[]){2, 3, 64}, 3, 3, 0, 0);            /* only one */
 }
 
 /* One calculator's preferences do not affect another's convolutions: neither the share of FLOPs, nor whether there is
@@ -94,7 +94,7 @@ static void each_calculator_decides_for_itself(void)
     count_turned((int[]){2, 64, 64}, 3, 2, 0, 0);                /* one on each */
 }
 
-/* In host memory a single convolution is channels last if it computes enough for each element that is converted. */
+/* In host memory a single convolution is channels last if it computes enough per converted element. */
 static void one_convolution_repays_conversions_on_the_host(void)
 {
     static const int filters[] = {32, 1};
@@ -176,7 +176,7 @@ static void pooling_follows_into_the_convolution(void)
             CHECK_CLOSE((double)fused[e], (double)apart[e], 1e-5);
             positive += apart[e] > 0;
         }
-        CHECK(positive > COUNT / 4); /* it is not ReLU's zeros that are alike */
+        CHECK(positive > COUNT / 4); /* not only ReLU's zeros are compared */
         sdlf_model_free(net);
     }
     free(device);
@@ -184,7 +184,7 @@ static void pooling_follows_into_the_convolution(void)
 
 /* ---- kernels that take both forms at a time ---- */
 
-/* What the network makes of an image; the plan has so many copies that turn activations. */
+/* Run the network on an image; the plan has this many copies that change the layout of activations. */
 static void run_turning(sdlf_model *net, bool mixed, int copies, float *rows)
 {
     static float image[IMAGE];
@@ -211,8 +211,8 @@ static void run_turning(sdlf_model *net, bool mixed, int copies, float *rows)
     free(device);
 }
 
-/* An image goes row-major into the first convolution, and the last one's pooling comes out so: no copy is left, where
- * there are two else. */
+/* The first convolution reads a row-major image, and the last one's pooling writes row-major: no copies are left,
+ * instead of two. */
 static void mixed_kernels_turn_by_themselves(void)
 {
     enum { UNITS = 7, COUNT = BATCH * UNITS };
@@ -234,8 +234,8 @@ static void mixed_kernels_turn_by_themselves(void)
     sdlf_model_free(net);
 }
 
-/* Convolution and pooling that became one before layouts were chosen: their image is as their result, whatever kernels
- * could read. */
+/* Convolution and pooling fused before layouts were chosen: their image has the layout of their result, whatever
+ * kernels could read. */
 static void what_contracts_keep_alike_stays_alike(void)
 {
     const sdlf_pool2d_options halve = {.window = {2, 2}};
