@@ -127,7 +127,7 @@ static void unsound_layers_are_refused(void)
     w = doubled, w.name = "mine", w.backward = forward, w.forward = NULL,
     check_layer_refused(w, "a backward but no forward");
     w = doubled, w.name = "mine", w.reserved[3] = &w, check_layer_refused(w, "reserved members must be zero");
-    w = doubled, w.name = "mine", w.fields = outside, check_layer_refused(w, "field 'far': it lies outside");
+    w = doubled, w.name = "mine", w.fields = outside, check_layer_refused(w, "field 'far': it is outside");
     w.fields = in_the_name, check_layer_refused(w, "field 'near': it overlaps the layer's name");
     w.fields = typeless, check_layer_refused(w, "field 'odd': there is no such type");
     w.fields = choiceless, check_layer_refused(w, "field 'pick': there are no choices");
