@@ -57,6 +57,7 @@ static void pack_joined(const packing *all, const panel_place *at, int64_t posit
     const convolution *v = all->v, *joined = &all->joined;
     const implicit_weights *w = all->w;
     int64_t together = joined->k / v->k;
+    if (joined->c == 0) return;
     memset(to, 0, (size_t)(joined->c * at->width) * sizeof *to);
     for (int64_t k = 0; k < at->width; k++) {
         int64_t filter = filter_of(at, k), here = at->first + filter;

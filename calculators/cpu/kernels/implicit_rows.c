@@ -55,6 +55,7 @@ static void pad_row(void *argument, int64_t index, int thread)
     int64_t plane = index / all->height, h = index % all->height - v->before[0];
     element *to = all->to + index * all->width * v->c;
     (void)thread;
+    if (v->c == 0) return;
     if (h < 0 || h >= v->h) {
         memset(to, 0, (size_t)(all->width * v->c) * sizeof *to);
         return;
