@@ -27,8 +27,8 @@ typedef struct sdlf_fully_connected_options {
 } sdlf_fully_connected_options;
 sdlf_node sdlf_fully_connected(sdlf_model *model, sdlf_node x, const sdlf_fully_connected_options *options);
 
-/* y = a b: a (...,m,k), b (...,k,n), y (...,m,n). Axes before the last two are broadcast as in numpy; a vector is a row
- * on the left or a column on the right, and y lacks that axis. For int8 and uint8 (not transposed), y is int32, modulo
+/* y = a b: a (...,m,k), b (...,k,n), y (...,m,n). Axes before the last two broadcast as in numpy; a vector is a row on
+ * the left or a column on the right, and y lacks that axis. For int8 and uint8 (not transposed), y is int32, modulo
  * 2^32. Two more inputs, through sdlf_model_add, are zero points that are subtracted first, of a's and b's type: a
  * scalar, one for each row of a or column of b, or any shape that broadcasts. */
 typedef struct sdlf_matmul_options {
