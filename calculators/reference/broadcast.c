@@ -6,23 +6,25 @@
 #include <math.h>
 #include <string.h>
 
-/* Element e (in row-major order) of an operand as float64 or int64; the scalar if it is absent. */
-static double real_at(const sdlf_tensor *x, int64_t e, double scalar)
+/* An element of an operand as float64 or int64; the scalar if the operand is absent. */
+static double real_of(const element_iterator *x, double scalar)
 {
     double value = scalar;
-    if (sdlf_tensor_present(x)) sdlf_convert(SDLF_FLOAT64, &value, x->dtype, element_address(x, e), 1);
+    if (x->address == NULL) return value;
+    if (x->tensor->dtype == SDLF_FLOAT64) return *(const double *)x->address;
+    sdlf_convert(SDLF_FLOAT64, &value, x->tensor->dtype, x->address, 1);
     return value;
 }
 
-static int64_t integer_at(const sdlf_tensor *x, int64_t e, sdlf_dtype dtype, double scalar)
+static int64_t integer_of(const element_iterator *x, sdlf_dtype dtype, double scalar)
 {
-    int64_t value, element;
-    if (sdlf_tensor_present(x)) {
-        sdlf_convert(SDLF_INT64, &value, x->dtype, element_address(x, e), 1);
+    int64_t value, converted;
+    if (x->address != NULL) {
+        sdlf_convert(SDLF_INT64, &value, x->tensor->dtype, x->address, 1);
         return value;
     }
-    sdlf_convert(dtype, &element, SDLF_FLOAT64, &scalar, 1);
-    sdlf_convert(SDLF_INT64, &value, dtype, &element, 1);
+    sdlf_convert(dtype, &converted, SDLF_FLOAT64, &scalar, 1);
+    sdlf_convert(SDLF_INT64, &value, dtype, &converted, 1);
     return value;
 }
 
@@ -91,19 +93,23 @@ static void put_integer(const sdlf_tensor *y, int64_t e, int64_t value)
 sdlf_status binary_reference(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     (void)calculator;
-    const sdlf_tensor *a = &operation->in[0], *b = &operation->in[1], *y = &operation->out[0];
-    sdlf_dtype dtype = sdlf_tensor_present(a) ? a->dtype : b->dtype;
+    const sdlf_tensor *y = &operation->out[0];
+    element_iterator a = first_element(&operation->in[0]), b = first_element(&operation->in[1]), to = first_element(y);
+    sdlf_dtype dtype = operation->in[a.address == NULL].dtype;
     sdlf_binary_function function = operation->binary.function;
-    int64_t count = sdlf_tensor_count(y);
+    const int64_t count = sdlf_tensor_count(y);
     double scalar = operation->binary.scalar;
     if (dtype == SDLF_FLOAT32) scalar = (double)(float)scalar;
-    for (int64_t e = 0; e < count; e++) {
+    for (int64_t e = 0; e < count; e++, next_element(&a), next_element(&b), next_element(&to)) {
         if (!sdlf_dtype_is_float(dtype)) {
-            put_integer(y, e, of_integers(function, integer_at(a, e, dtype, scalar), integer_at(b, e, dtype, scalar)));
+            put_integer(y, e, of_integers(function, integer_of(&a, dtype, scalar), integer_of(&b, dtype, scalar)));
             continue;
         }
-        double value = of_reals(function, real_at(a, e, scalar), real_at(b, e, scalar));
-        sdlf_convert(y->dtype, element_address(y, e), SDLF_FLOAT64, &value, 1);
+        double value = of_reals(function, real_of(&a, scalar), real_of(&b, scalar));
+        if (y->dtype == SDLF_FLOAT64)
+            *(double *)to.address = value;
+        else
+            sdlf_convert(y->dtype, to.address, SDLF_FLOAT64, &value, 1);
     }
     return SDLF_OK;
 }
@@ -128,13 +134,14 @@ static void derivatives(sdlf_binary_function function, double a, double b, doubl
 sdlf_status binary_backward_reference(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     (void)calculator;
-    const sdlf_tensor *a = &operation->in[0], *b = &operation->in[1], *dy = &operation->in[2];
+    const sdlf_tensor *dy = &operation->in[2];
+    element_iterator a = first_element(&operation->in[0]), b = first_element(&operation->in[1]);
     const sdlf_tensor *da = &operation->out[0], *db = &operation->out[1];
     double scalar = dy->dtype == SDLF_FLOAT32 ? (double)(float)operation->binary.scalar : operation->binary.scalar;
-    int64_t count = sdlf_tensor_count(dy);
-    for (int64_t e = 0; e < count; e++) {
+    const int64_t count = sdlf_tensor_count(dy);
+    for (int64_t e = 0; e < count; e++, next_element(&a), next_element(&b)) {
         double by_a, by_b;
-        derivatives(operation->binary.function, real_at(a, e, scalar), real_at(b, e, scalar), &by_a, &by_b);
+        derivatives(operation->binary.function, real_of(&a, scalar), real_of(&b, scalar), &by_a, &by_b);
         if (sdlf_tensor_present(da)) put(da, e, get(dy, e) * by_a);
         if (sdlf_tensor_present(db)) put(db, e, get(dy, e) * by_b);
     }
@@ -145,16 +152,15 @@ sdlf_status binary_backward_reference(sdlf_calculator *calculator, const sdlf_op
 sdlf_status select_reference(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     (void)calculator;
-    const sdlf_tensor *y = &operation->out[0];
-    size_t size = sdlf_dtype_size(y->dtype);
-    int64_t count = sdlf_tensor_count(y);
-    for (int64_t e = 0; e < count; e++) {
-        const sdlf_tensor *from = &operation->in[*element_address(&operation->in[0], e) ? 1 : 2];
-        if (sdlf_tensor_present(from)) {
-            memcpy(element_address(y, e), element_address(from, e), size);
-        } else {
-            memset(element_address(y, e), 0, size);
-        }
+    element_iterator in[3], to = first_element(&operation->out[0]);
+    for (int i = 0; i < 3; i++) in[i] = first_element(&operation->in[i]);
+    for (int64_t e = sdlf_tensor_count(&operation->out[0]); e > 0; e--, next_element(&to)) {
+        const element_iterator *from = &in[*in[0].address ? 1 : 2];
+        if (from->address != NULL)
+            memcpy(to.address, from->address, (size_t)to.size);
+        else
+            memset(to.address, 0, (size_t)to.size);
+        for (int i = 0; i < 3; i++) next_element(&in[i]);
     }
     return SDLF_OK;
 }

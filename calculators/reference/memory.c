@@ -22,8 +22,8 @@ sdlf_status copy_reference(sdlf_calculator *calculator, const sdlf_operation *op
 {
     (void)calculator;
     const sdlf_tensor *x = &operation->in[0], *y = &operation->out[0];
-    int64_t count = sdlf_tensor_count(y);
-    for (int64_t e = 0; e < count; e++)
-        sdlf_convert(y->dtype, element_address(y, e), x->dtype, element_address(x, e), 1);
+    element_iterator from = first_element(x), to = first_element(y);
+    for (int64_t e = sdlf_tensor_count(y); e > 0; e--, next_element(&from), next_element(&to))
+        sdlf_convert(y->dtype, to.address, x->dtype, from.address, 1);
     return SDLF_OK;
 }

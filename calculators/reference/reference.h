@@ -50,6 +50,30 @@ static inline char *element_address(const sdlf_tensor *tensor, int64_t index)
     return (char *)tensor->data + offset * (int64_t)sdlf_dtype_size(tensor->dtype);
 }
 
+/* The elements of a tensor with any strides, one after the other in row-major order. */
+typedef struct element_iterator {
+    const sdlf_tensor *tensor;
+    char *address;
+    int64_t index[SDLF_MAX_RANK], size;
+} element_iterator;
+
+static inline element_iterator first_element(const sdlf_tensor *tensor)
+{
+    const bool present = sdlf_tensor_present(tensor);
+    return (element_iterator){
+        tensor, present ? tensor->data : NULL, {0}, present ? (int64_t)sdlf_dtype_size(tensor->dtype) : 0};
+}
+
+static inline void next_element(element_iterator *e)
+{
+    for (int i = e->address != NULL ? e->tensor->shape.rank - 1 : -1; i >= 0; i--) {
+        e->address += e->tensor->stride[i] * e->size;
+        if (++e->index[i] < e->tensor->shape.dim[i]) return;
+        e->address -= e->tensor->stride[i] * e->size * e->tensor->shape.dim[i];
+        e->index[i] = 0;
+    }
+}
+
 /* Element `i` of a contiguous floating-point tensor. All arithmetic is float64. */
 static inline double get(const sdlf_tensor *tensor, int64_t i)
 {

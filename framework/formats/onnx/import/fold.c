@@ -20,14 +20,15 @@ static void take_elements(onnx_context *c, onnx_tensor *tensor)
 onnx_tensor onnx_new_tensor(onnx_context *c, onnx_type type, sdlf_shape shape)
 {
     onnx_tensor tensor = {.name = "", .type = type, .shape = shape, .count = sdlf_shape_count(shape)};
+    const int64_t total = ONNX_FOLD_TOTAL + ONNX_FOLD_TIMES * c->import->weight_elements;
     if (!onnx_ok(c)) return tensor;
     if (tensor.count < 0 || tensor.count > ONNX_FOLD_LIMIT) {
         onnx_unsupported(c, "working out a constant of shape %s: one of at most %d elements is worked out",
                          sdlf_shape_print(shape).text, ONNX_FOLD_LIMIT);
         tensor.count = 0;
-    } else if (tensor.count > ONNX_FOLD_TOTAL - c->import->folded) {
-        onnx_unsupported(c, "working out a constant of shape %s: at most %d elements are worked out for one model",
-                         sdlf_shape_print(shape).text, ONNX_FOLD_TOTAL);
+    } else if (tensor.count > total - c->import->folded) {
+        onnx_unsupported(c, "working out a constant of shape %s: at most %lld elements are worked out for this model",
+                         sdlf_shape_print(shape).text, (long long)total);
         tensor.count = 0;
     } else {
         c->import->folded += tensor.count;
@@ -42,7 +43,7 @@ onnx_tensor onnx_new_weight(onnx_context *c, onnx_type type, sdlf_shape shape)
     onnx_import *import = c->import;
     onnx_tensor tensor = {.name = "", .type = type, .shape = shape, .count = sdlf_shape_count(shape)};
     if (!onnx_ok(c)) return tensor;
-    if (tensor.count < 0 || tensor.count > import->elements_limit - import->weights) {
+    if (tensor.count < 0 || tensor.count > ONNX_FOLD_TOTAL + import->weight_elements - import->weights) {
         onnx_unsupported(c, "working out a weight of shape %s: more than the file has in all",
                          sdlf_shape_print(shape).text);
         tensor.count = 0;

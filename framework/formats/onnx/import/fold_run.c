@@ -7,8 +7,14 @@
 #include <string.h>
 
 #include "framework/formats/onnx/import/dynamic_length.h"
+#include "framework/formats/onnx/import/fold.h"
 
-enum { MOST_ELEMENTS = 1 << 20, MOST_WORK = 1 << 25 };
+enum { MOST_ELEMENTS = 1 << 20 }; /* of the inputs, or as many as the file's weights have */
+
+static int64_t most_work(const onnx_import *import)
+{
+    return ONNX_FOLD_TOTAL + ONNX_FOLD_TIMES * import->weight_elements;
+}
 
 /* Copies the node's values, so that the layers that they become are not mistaken for the network's. */
 static bool copy_values(onnx_context *own, const onnx_context *c)
@@ -34,7 +40,7 @@ static bool copy_values(onnx_context *own, const onnx_context *c)
 }
 
 /* An upper bound of the cost: elements of all outputs, for products times the number of terms. */
-static int64_t work_of(const sdlf_model *model)
+static int64_t work_of(const sdlf_model *model, int64_t most)
 {
     int64_t work = 0;
     for (int i = 0; i < model->layer_count; i++) {
@@ -48,7 +54,7 @@ static int64_t work_of(const sdlf_model *model)
                 const model_layer *from = &model->layers[layer->inputs[0].layer];
                 terms = sdlf_shape_count(from->output_shape[layer->inputs[0].output]);
             }
-            if (count < 0 || terms < 0 || (terms > 0 && count > (MOST_WORK - work) / terms)) return MOST_WORK + 1;
+            if (count < 0 || terms < 0 || (terms > 0 && count > (most - work) / terms)) return most + 1;
             work += count * terms;
         }
     }
@@ -129,11 +135,14 @@ static sdlf_status run(onnx_context *c, const onnx_context *own, onnx_import *im
 
 bool onnx_fold_by_running(onnx_context *c)
 {
+    const int64_t weights = c->import->weight_elements, most = weights > MOST_ELEMENTS ? weights : MOST_ELEMENTS;
     int64_t elements = 0;
-    for (int i = 0; i < c->input_count; i++)
-        if (c->input[i] != NULL)
-            elements += c->input[i]->tensor.count < MOST_ELEMENTS ? c->input[i]->tensor.count : MOST_ELEMENTS;
-    if (elements >= MOST_ELEMENTS || elements == 0) return false;
+    for (int i = 0; i < c->input_count; i++) {
+        const int64_t count = c->input[i] != NULL ? c->input[i]->tensor.count : 0;
+        if (count > most - elements) return false;
+        elements += count;
+    }
+    if (elements == 0) return false;
     onnx_arena *arena = &c->import->file->arena;
     sdlf_onnx_options options = *c->import->options;
     options.leave_weights = false;
@@ -141,7 +150,7 @@ bool onnx_fold_by_running(onnx_context *c)
                           .options = &options,
                           .names = {.arena = arena},
                           .layers = {.arena = arena},
-                          .elements_limit = c->import->elements_limit,
+                          .weight_elements = weights,
                           .weights = c->import->weights,
                           .folded = c->import->folded,
                           .fills = true};
@@ -156,9 +165,9 @@ bool onnx_fold_by_running(onnx_context *c)
     bool all = onnx_ok(&own);
     for (int i = 0; i < own.output_count; i++)
         all = all && (own.output[i] == NULL || own.output[i]->kind != ONNX_UNMADE);
-    int64_t work = all ? work_of(import.model) : 0;
+    int64_t work = all ? work_of(import.model, most_work(c->import)) : 0;
     c->import->folded = import.folded; /* constants of its layers are folded too */
-    bool done = all && work <= MOST_WORK - c->import->elements_run;
+    bool done = all && work <= most_work(c->import) - c->import->elements_run;
     if (done) {
         c->import->elements_run += work;
         done = run(c, &own, &import) == SDLF_OK;

@@ -49,7 +49,7 @@ static sdlf_status add_weights(onnx_import *import)
         onnx_value *value = onnx_value_named(import, file->initializer[i].name);
         if (value == NULL) return out_of_memory(import);
         int64_t count = file->initializer[i].count;
-        import->elements_limit += count < INT64_MAX - import->elements_limit ? count : 0;
+        import->weight_elements += count < INT64_MAX / 64 - import->weight_elements ? count : 0;
         if (value->kind != ONNX_UNMADE)
             return sdlf_fail(SDLF_ERROR_FORMAT, "%s: two weights are named '%s'", file->path,
                              text_show(value->name).text);
@@ -227,7 +227,6 @@ sdlf_status onnx_import_run(sdlf_model **model, onnx_file *file, const sdlf_onnx
                           .options = options != NULL ? options : &none,
                           .report = report,
                           .fills = fill,
-                          .elements_limit = ONNX_FOLD_TOTAL,
                           .names = {.arena = &file->arena},
                           .layers = {.arena = &file->arena}};
     *model = NULL;

@@ -82,14 +82,14 @@ typedef struct onnx_import {
     onnx_name_table layers; /* names in use */
     onnx_fill *fill;
     int fill_count, fill_capacity;
-    int64_t folded;         /* elements of computed constants */
-    int64_t weights;        /* those derived from the file's weights, which are not counted in `folded` */
-    int64_t elements_run;   /* elements used by folding through execution (fold_run.c) */
-    int64_t elements_limit; /* their limit: as many as the file's weights have, plus a margin */
-    bool batched;           /* the first dimension of an input is the batch, chosen by the plan */
-    bool open_batch;        /* and the file does not fix it to 1 */
-    bool takes_batch;       /* or it is options->batch */
-    void *batches;          /* the batch axes of every layer's outputs (batch.c) */
+    int64_t folded;          /* elements of computed constants */
+    int64_t weights;         /* those derived from the file's weights, which are not counted in `folded` */
+    int64_t elements_run;    /* elements used by folding through execution (fold_run.c) */
+    int64_t weight_elements; /* of the file's weights: what bounds these three, see fold.h */
+    bool batched;            /* the first dimension of an input is the batch, chosen by the plan */
+    bool open_batch;         /* and the file does not fix it to 1 */
+    bool takes_batch;        /* or it is options->batch */
+    void *batches;           /* the batch axes of every layer's outputs (batch.c) */
     int batch_capacity;
     onnx_branch *branch; /* subgraphs of nodes */
     int branch_count;
