@@ -21,14 +21,16 @@ int plan_source_parameters(const sdlf_plan *plan, const plan_buffer *buffer, int
         parameter[1] = buffer->source == w->bias_sums ? w->bias : buffer->source == w->multipliers ? w->factors : -1;
         return parameter[1] >= 0 ? 2 : 1;
     }
-    const plan_fold *fold = &plan->folds[buffer->fold];
-    const int part[PLAN_FOLDED] = {fold->scale,    fold->shift,
-                                   fold->mean,     fold->bias,
-                                   fold->variance, buffer->source == fold->folded_weight ? fold->weight : -1};
-    int count = 0;
-    for (int i = 0; i < PLAN_FOLDED; i++) {
-        if (part[i] >= 0) parameter[count++] = part[i];
-    }
+    const bool weights = buffer->source == plan->folds[buffer->fold].folded_weight;
+    int count = 0, f = buffer->fold;
+    do {
+        const plan_fold *fold = &plan->folds[f];
+        const int part[] = {fold->scale, fold->shift,    fold->mean,
+                            fold->bias,  fold->variance, weights ? fold->weight : -1};
+        for (size_t i = 0; i < sizeof part / sizeof part[0]; i++)
+            if (part[i] >= 0) parameter[count++] = part[i];
+        f = fold->next - 1;
+    } while (f >= 0);
     return count;
 }
 

@@ -4,7 +4,6 @@
 #include "framework/plan/passes.h"
 #include "framework/require.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -91,30 +90,6 @@ static sdlf_status fetch_values(sdlf_plan *plan, int buffer, const sdlf_tensor *
     return status;
 }
 
-/* Computes `count` values of a folded weight or bias, from index `first` on, in the plan's dtype. */
-static void compute_fold(const sdlf_plan *plan, const plan_fold *fold, bool bias, int64_t first, int64_t count,
-                         void *out, sdlf_dtype dtype)
-{
-    const sdlf_parameter *parameters = plan->model->parameters;
-    const float *weight = parameters[fold->weight].value.data;
-    const int part[] = {fold->bias, fold->scale, fold->shift, fold->mean, fold->variance};
-    double of[] = {0, 1, 0, 0, 1}; /* of the channel */
-    int64_t row = bias ? 1 : sdlf_shape_count(parameters[fold->weight].spec.shape) / fold->channels;
-    for (int64_t at = first; at < first + count;) {
-        int64_t k = at / row, end = (k + 1) * row < first + count ? (k + 1) * row : first + count;
-        for (int i = 0; i < 5; i++)
-            if (part[i] >= 0) of[i] = ((const float *)parameters[part[i]].value.data)[k];
-        double s = fold->factor * of[1] / sqrt(of[4] + fold->epsilon), folded_bias = (of[0] - of[3]) * s + of[2];
-        for (; at < end; at++) {
-            double value = bias ? folded_bias : weight[at] * s;
-            if (dtype == SDLF_FLOAT32)
-                ((float *)out)[at - first] = (float)value;
-            else
-                ((double *)out)[at - first] = value;
-        }
-    }
-}
-
 static sdlf_status load_fold(sdlf_plan *plan, int buffer, room *piece)
 {
     const plan_buffer *to = &plan->buffers[buffer];
@@ -127,7 +102,7 @@ static sdlf_status load_fold(sdlf_plan *plan, int buffer, room *piece)
         status = model_fetch_values(plan->model, needed[i]);
     for (int64_t first = 0; first < total && status == SDLF_OK; first += PIECE) {
         int64_t count = total - first < PIECE ? total - first : PIECE;
-        compute_fold(plan, fold, bias, first, count, piece->converted, to->dtype);
+        plan_compute_fold(plan, fold, bias, first, count, piece->converted, to->dtype);
         status = plan_upload(plan, buffer, first * size, piece->converted, count * size);
     }
     return status;

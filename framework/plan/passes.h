@@ -37,8 +37,8 @@ sdlf_status plan_assign_offsets(sdlf_plan *plan);
 void plan_find_unpacked_weights(sdlf_plan *plan); /* part of plan_assign_offsets, once lifetimes are known */
 /* True if the buffer holds a copy of a model's tensor, unless another plan owns that copy. */
 bool plan_is_copy_of_model(const sdlf_plan *plan, const plan_buffer *buffer);
-/* Lists the parameters from which the buffer's content is computed. Returns how many. */
-enum { PLAN_FOLDED = 6 };
+/* Lists the parameters from which the buffer's content is computed: six of each branch. Returns how many. */
+enum { PLAN_MAX_BRANCHES = 8, PLAN_FOLDED = 6 * PLAN_MAX_BRANCHES };
 int plan_source_parameters(const sdlf_plan *plan, const plan_buffer *buffer, int parameter[PLAN_FOLDED]);
 /* True if the operation does not read operand in[i], because it has it in a prepacked form. (Host memory
  * only.) */
@@ -105,6 +105,16 @@ sdlf_status plan_fuse_qdq_integers(sdlf_plan *plan);
 sdlf_status plan_fuse_integer_products(sdlf_plan *plan);
 sdlf_status plan_fuse_weight_only(sdlf_plan *plan);
 sdlf_status plan_fold_norms(sdlf_plan *plan);
+sdlf_status plan_merge_branches(sdlf_plan *plan);
+/* The model parameter of `count` values that an operand covers entirely; -1: none. */
+int plan_parameter_of(const sdlf_plan *plan, const sdlf_tensor *tensor, int64_t count);
+/* Gives a product new weights of that shape and a new bias, whose contents are then those of a fold. */
+sdlf_status plan_derive_weights(sdlf_plan *plan, sdlf_operation *product, sdlf_shape weights);
+/* Appends the fold that computes the product's new weights and bias. */
+sdlf_status plan_add_fold(sdlf_plan *plan, const plan_fold *fold, const sdlf_operation *product);
+/* Computes `count` values of a folded weight or bias, from index `first` on, into `out`, which has room for doubles. */
+void plan_compute_fold(const sdlf_plan *plan, const plan_fold *fold, bool bias, int64_t first, int64_t count,
+                       double *out, sdlf_dtype dtype);
 sdlf_status plan_fold_scales(sdlf_plan *plan);
 sdlf_status plan_fuse_rectified_pools(sdlf_plan *plan);
 sdlf_status plan_fuse_activations(sdlf_plan *plan);

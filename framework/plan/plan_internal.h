@@ -111,12 +111,18 @@ typedef struct plan_space {
 } plan_space;
 
 /* An affine function folded into the preceding weights: w' = w s, b' = (b - mean) s + shift, s = factor scale /
- * sqrt(variance + epsilon), per output channel. */
+ * sqrt(variance + epsilon), per output channel. With `next`, the weights and biases of several parallel branches are
+ * added (fuse/merge_branches.c). */
 typedef struct plan_fold {
     int weight, bias, scale, shift, mean, variance; /* model parameter indices; -1: 0 (1 for scale and variance) */
     double factor, epsilon;
     int64_t channels;
     int folded_weight, folded_bias; /* buffers */
+    int next;                       /* 1 + the fold of the next branch; 0: none */
+    int64_t group_channels;         /* of a branch: input channels of a group, */
+    int kernel[2];                  /* size of its kernel (without `weight`, it is the identity), */
+    int first[2];                   /* position of its kernel in that of all branches, */
+    int whole[2];                   /* and the size of that one */
 } plan_fold;
 
 /* Per-node data for listings. */

@@ -9,8 +9,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The model parameter of `count` values that an operand covers entirely; -1: none. */
-static int parameter_of(const sdlf_plan *plan, const sdlf_tensor *tensor, int64_t count)
+int plan_parameter_of(const sdlf_plan *plan, const sdlf_tensor *tensor, int64_t count)
 {
     if (!sdlf_tensor_present(tensor) || tensor->offset != 0) return -1;
     const plan_buffer *buffer = &plan->buffers[tensor->buffer];
@@ -21,7 +20,7 @@ static int parameter_of(const sdlf_plan *plan, const sdlf_tensor *tensor, int64_
 static int weight_of(const sdlf_plan *plan, const sdlf_operation *product)
 {
     const sdlf_tensor *w = &product->in[1];
-    return sdlf_tensor_is_contiguous(w) ? parameter_of(plan, w, sdlf_tensor_count(w)) : -1;
+    return sdlf_tensor_is_contiguous(w) ? plan_parameter_of(plan, w, sdlf_tensor_count(w)) : -1;
 }
 
 static int64_t channels_of(const sdlf_operation *product)
@@ -35,7 +34,7 @@ static bool can_fold_into(const sdlf_plan *plan, const sdlf_operation *op)
     if (op->kind != SDLF_CONV2D_FORWARD && !linear) return false;
     if (sdlf_operation_epilogue((sdlf_operation *)op)->function != SDLF_IDENTITY) return false;
     if (sdlf_tensor_present(&op->in[3]) || weight_of(plan, op) < 0) return false;
-    return !sdlf_tensor_present(&op->in[2]) || parameter_of(plan, &op->in[2], channels_of(op)) >= 0;
+    return !sdlf_tensor_present(&op->in[2]) || plan_parameter_of(plan, &op->in[2], channels_of(op)) >= 0;
 }
 
 /* ---- the function ---- */
@@ -43,7 +42,7 @@ static bool can_fold_into(const sdlf_plan *plan, const sdlf_operation *op)
 static bool take_norm(const sdlf_plan *plan, const sdlf_operation *product, const sdlf_operation *norm, plan_fold *fold)
 {
     int *const part[] = {&fold->scale, &fold->shift, &fold->mean, &fold->variance};
-    for (int i = 0; i < 4; i++) *part[i] = parameter_of(plan, &norm->in[1 + i], channels_of(product));
+    for (int i = 0; i < 4; i++) *part[i] = plan_parameter_of(plan, &norm->in[1 + i], channels_of(product));
     fold->epsilon = norm->batch_norm.epsilon;
     /* with a reshape in between, its channels would not be the rows of the weights */
     return sdlf_shape_equal(norm->in[0].shape, product->out[0].shape) && fold->scale >= 0 && fold->shift >= 0 &&
@@ -83,7 +82,7 @@ static bool take_binary(const sdlf_plan *plan, const sdlf_operation *product, co
         fold->factor = divides ? 1 / op->binary.scalar : op->binary.scalar;
         return fabs(fold->factor) > 1e-6 && fabs(fold->factor) < 1e6; /* keeps the weights from overflowing */
     }
-    const int parameter = parameter_of(plan, other, channels_of(product));
+    const int parameter = plan_parameter_of(plan, other, channels_of(product));
     *(multiplies ? &fold->scale : &fold->shift) = parameter;
     return parameter >= 0 && goes_by_channel(product, copy != NULL ? &copy->in[0] : x, other);
 }
@@ -98,31 +97,43 @@ static bool is_permutation(const sdlf_plan *plan, const sdlf_operation *op)
 
 /* ---- the pass ---- */
 
+sdlf_status plan_derive_weights(sdlf_plan *plan, sdlf_operation *product, sdlf_shape weights)
+{
+    const sdlf_dtype dtype = plan->options.dtype;
+    sdlf_status status = plan_new_tensor(plan, BUFFER_DERIVED, dtype, weights, &product->in[1]);
+    if (status == SDLF_OK)
+        status = plan_new_tensor(plan, BUFFER_DERIVED, dtype, sdlf_shape(weights.dim[0]), &product->in[2]);
+    return status;
+}
+
+sdlf_status plan_add_fold(sdlf_plan *plan, const plan_fold *fold, const sdlf_operation *product)
+{
+    plan_fold *folds = realloc(plan->folds, (size_t)(plan->fold_count + 1) * sizeof *folds);
+    if (folds == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
+    plan->folds = folds;
+    folds[plan->fold_count] = *fold;
+    folds[plan->fold_count].folded_weight = product->in[1].buffer;
+    folds[plan->fold_count].folded_bias = product->in[2].buffer;
+    plan->buffers[product->in[1].buffer].fold = plan->buffers[product->in[2].buffer].fold = plan->fold_count;
+    plan->fold_count++;
+    return SDLF_OK;
+}
+
 /* Gives the product of step `i` new weights and a new bias. */
 static sdlf_status fold_into(sdlf_plan *plan, int i, const sdlf_tensor *result, sdlf_activation activation,
                              plan_fold *fold)
 {
     sdlf_operation fused = plan->steps[i].operation;
-    sdlf_dtype dtype = plan->options.dtype;
     fold->weight = weight_of(plan, &fused);
-    fold->bias = parameter_of(plan, &fused.in[2], channels_of(&fused));
+    fold->bias = plan_parameter_of(plan, &fused.in[2], channels_of(&fused));
     fold->channels = channels_of(&fused);
-    sdlf_status status = plan_new_tensor(plan, BUFFER_DERIVED, dtype, fused.in[1].shape, &fused.in[1]);
-    if (status == SDLF_OK)
-        status = plan_new_tensor(plan, BUFFER_DERIVED, dtype, sdlf_shape(fused.in[1].shape.dim[0]), &fused.in[2]);
+    sdlf_status status = plan_derive_weights(plan, &fused, fused.in[1].shape);
     if (status != SDLF_OK) return status;
     fused.out[0] = sdlf_tensor_reshape(*result, fused.out[0].shape);
     *sdlf_operation_epilogue(&fused) = activation;
     if (!sdlf_calculator_supports(plan->steps[i].calculator, &fused)) return SDLF_OK;
-    plan_fold *folds = realloc(plan->folds, (size_t)(plan->fold_count + 1) * sizeof *folds);
-    if (folds == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
-    plan->folds = folds;
-    fold->folded_weight = fused.in[1].buffer;
-    fold->folded_bias = fused.in[2].buffer;
-    plan->buffers[fold->folded_weight].fold = plan->fold_count;
-    plan->buffers[fold->folded_bias].fold = plan->fold_count;
-    plan->folds[plan->fold_count++] = *fold;
-    return plan_replace_operation(plan, i, &fused);
+    status = plan_add_fold(plan, fold, &fused);
+    return status == SDLF_OK ? plan_replace_operation(plan, i, &fused) : status;
 }
 
 /* kind: of the affine function. */

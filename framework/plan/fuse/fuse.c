@@ -14,6 +14,7 @@ sdlf_status plan_fuse(sdlf_plan *plan)
         plan_fuse_attention,           /* after it: keys are read in place */
         plan_fuse_qdq_nodes,           /* before epilogues, which would absorb its rounding */
         plan_fold_norms,               /* before epilogues: folding exposes more fusions */
+        plan_merge_branches,           /* after it: branches are convolutions; before epilogues, which absorb the sum */
         plan_fuse_rectified_pools,     /* before epilogues, which would absorb its ReLU */
         plan_fuse_activations,         /* before epilogues, which absorb them */
         plan_fuse_epilogues,           /* residual adds, then activations */
