@@ -2,8 +2,10 @@
 /* avg_pool2d and global_avg_pool2d, forward and backward. Contracts: <sdlf/operation.h>.
  *
  * A task processes whole planes (n, c). Forward, for each row of windows: the sum over the window's rows, column by
- * column, then over the columns of each window; in short rows, windows inside the image are summed directly. Backward
+ * column, then over the columns of each window; in short rows, windows inside the image are summed directly, or in
+ * small planes with a stride of 1 as avg_pool_padded.c has it. Backward
  * adds dy / count to each window's positions. Moves each operand once: floor, bytes over bandwidth. */
+#include "calculators/cpu/kernels/avg_pool_padded.h"
 #include "calculators/cpu/kernels/kernels.h"
 #include "calculators/cpu/kernels/pool_nhwc.h"
 
@@ -142,6 +144,8 @@ static void forward_planes(void *context, int64_t index, int thread)
 
 int64_t avg_pool2d_forward_workspace_cpu(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
+    const int64_t padded = avg_pool_padded_space_cpu(cpu_from_const(calculator), operation);
+    if (padded > 0 && !sdlf_operation_is_channels_last(operation)) return padded;
     return cpu_from_const(calculator)->threads * operation->in[0].shape.dim[3] * (int64_t)sizeof(element);
 }
 
@@ -149,6 +153,10 @@ sdlf_status avg_pool2d_forward_cpu(sdlf_calculator *calculator, const sdlf_opera
 {
     if (sdlf_operation_is_channels_last(operation)) {
         avg_pool_nhwc_cpu(cpu_from(calculator), operation);
+        return SDLF_OK;
+    }
+    if (avg_pool_padded_space_cpu(cpu_from(calculator), operation) > 0) {
+        avg_pool_padded_cpu(cpu_from(calculator), operation);
         return SDLF_OK;
     }
     pool_context pool = context_of(operation, &operation->in[0], &operation->out[0]);
