@@ -6,15 +6,15 @@
                                    [--math fp32,tf32,fp16,bf16] [--time | --memory] [--threads 2] [--rounds 3] [NAME or FILE.onnx ...]
 
 Names are torchvision's (vgg16, mobilenet_v2, resnet18, resnet50, squeezenet1_1, densenet121, googlenet, inception_v3,
-shufflenet_v2_x1_0, efficientnet_b0, and any other classifier), or those of scripts/other_networks.py (attention, bert, gpt,
-mixer, lstm, pointnet, wavenet, dcgan, unet, style, yolo); each is exported once into FOLDER with weights drawn from seed 1 and normalisation
+shufflenet_v2_x1_0, efficientnet_b0, and any other classifier), timm's (timm.repvgg_a0, ...), or those of scripts/other_networks.py
+(attention, bert, gpt, mixer, lstm, pointnet, wavenet, dcgan, unet, style, yolo); each is exported once into FOLDER with weights drawn from seed 1 and normalisation
 statistics of random noise. Both programs get the same random input; the output is the largest difference relative to the output's range, in a
 column for each math mode. The exit status is 1 if one in fp32 is above 1e-4.
 
 With --time both are timed instead, one image at a time, with the same number of threads: rounds of both in turn, in each
 round the median of the runs of some seconds, then the minimum over rounds. Nothing else should run meanwhile. With --memory
 it is the peak memory of a run of one image, in MB: of `sdlf run`, including its libraries, and of onnxruntime, less what
-Python takes after importing it; the maximum over rounds. Needs numpy, onnxruntime, and for names torch, torchvision and onnx.
+Python takes after importing it; the maximum over rounds. Needs numpy, onnxruntime, and for names torch, torchvision, onnx and timm.
 """
 import json
 import os

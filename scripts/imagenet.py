@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Exports torchvision networks, and those of other_networks.py, to ONNX files, for scripts that compare SDLF with other programs."""
+"""Exports networks of torchvision, timm and other_networks.py to ONNX files, for scripts that compare SDLF with other programs."""
 import os
 import sys
 
@@ -21,12 +21,16 @@ def export(name, path):
         other_networks.export(name, path)
         return
     torch, torchvision = comparing.need("torch"), comparing.need("torchvision")
-    if name not in torchvision.models.list_models():
-        sys.exit(f"{name}: torchvision has no such network, and it is no ONNX file")
     torch.manual_seed(1)
-    extra = {"init_weights": True} if name in ("googlenet", "inception_v3") else {}
-    network = torchvision.models.get_model(name, weights=None, **extra)
-    size = size_of(name)
+    if name.startswith("timm."):
+        network = comparing.need("timm").create_model(name[len("timm."):], pretrained=False, exportable=True)
+        size = network.default_cfg["input_size"][-1]
+    elif name in torchvision.models.list_models():
+        extra = {"init_weights": True} if name in ("googlenet", "inception_v3") else {}
+        network = torchvision.models.get_model(name, weights=None, **extra)
+        size = size_of(name)
+    else:
+        sys.exit(f"{name}: torchvision has no such network, and it is no ONNX file")
     network.train()
     for module in network.modules():
         if isinstance(module, (torch.nn.Dropout, torchvision.ops.StochasticDepth)):

@@ -76,8 +76,7 @@ static sdlf_status fill_inputs(const session *s)
     for (int i = 0; i < sdlf_model_input_count(s->model) && status == SDLF_OK; i++) {
         const char *name = sdlf_model_layer(s->model, sdlf_model_input(s->model, i).layer)->name;
         sdlf_binding binding;
-        status = sdlf_plan_input(s->plan, name, &binding);
-        if (status != SDLF_OK) break;
+        if (sdlf_plan_input(s->plan, name, &binding) != SDLF_OK) continue; /* unused */
         if (binding.calculator != NULL && sdlf_calculator_is_on_host(binding.calculator)) {
             draw(&binding.tensor, binding.tensor.data);
             continue;

@@ -230,12 +230,11 @@ sdlf_status run_write_inputs(run_session *s)
     for (int i = 0; i < sdlf_model_input_count(s->model) && status == SDLF_OK; i++) {
         int which[ARGUMENT_LIST_MAX], count = files_for(s, i, which);
         const char *name = input_name(s, i);
-        if (count == 0) {
-            sdlf_binding binding;
-            if (sdlf_plan_input(s->plan, name, &binding) != SDLF_OK) continue; /* unused */
+        sdlf_binding binding;
+        if (sdlf_plan_input(s->plan, name, &binding) != SDLF_OK) continue; /* nothing reads it */
+        if (count == 0)
             return sdlf_fail(SDLF_ERROR_ARGUMENT, "input '%s', %s, is missing: give it with --input %s=FILE", name,
                              sdlf_shape_print(binding.tensor.shape).text, name);
-        }
         if (!s->input[which[0]].is_array)
             status = write_pictures(s, name, which, count);
         else if (count > 1)

@@ -336,8 +336,6 @@ static sdlf_status mark_needed(sdlf_plan *plan)
         }
         if (plan->model->output_count == 0) wanted[plan->nodes[plan->model->layer_count - 1].first_value] = true;
     }
-    for (int i = 0; i < plan->node_count; i++) /* inputs that nothing reads may be written all the same */
-        if (plan->nodes[i].layer->type == &sdlf_input_layer_class) wanted[plan->nodes[i].first_value] = true;
     mark_live(plan, wanted);
     free(wanted);
     return SDLF_OK;

@@ -102,8 +102,10 @@ static sdlf_status load_fold(sdlf_plan *plan, int buffer, room *piece)
         status = model_fetch_values(plan->model, needed[i]);
     for (int64_t first = 0; first < total && status == SDLF_OK; first += PIECE) {
         int64_t count = total - first < PIECE ? total - first : PIECE;
-        plan_compute_fold(plan, fold, bias, first, count, piece->converted, to->dtype);
-        status = plan_upload(plan, buffer, first * size, piece->converted, count * size);
+        const bool narrow = to->dtype == SDLF_FLOAT32;
+        plan_compute_fold(plan, fold, bias, first, count, piece->converted);
+        if (narrow) sdlf_convert(SDLF_FLOAT32, piece->read, SDLF_FLOAT64, piece->converted, count);
+        status = plan_upload(plan, buffer, first * size, narrow ? (void *)piece->read : piece->converted, count * size);
     }
     return status;
 }

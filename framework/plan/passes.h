@@ -112,9 +112,9 @@ int plan_parameter_of(const sdlf_plan *plan, const sdlf_tensor *tensor, int64_t 
 sdlf_status plan_derive_weights(sdlf_plan *plan, sdlf_operation *product, sdlf_shape weights);
 /* Appends the fold that computes the product's new weights and bias. */
 sdlf_status plan_add_fold(sdlf_plan *plan, const plan_fold *fold, const sdlf_operation *product);
-/* Computes `count` values of a folded weight or bias, from index `first` on, into `out`, which has room for doubles. */
+/* Computes `count` values of a folded weight or bias, from index `first` on. */
 void plan_compute_fold(const sdlf_plan *plan, const plan_fold *fold, bool bias, int64_t first, int64_t count,
-                       double *out, sdlf_dtype dtype);
+                       double *out);
 sdlf_status plan_fold_scales(sdlf_plan *plan);
 sdlf_status plan_fuse_rectified_pools(sdlf_plan *plan);
 sdlf_status plan_fuse_activations(sdlf_plan *plan);

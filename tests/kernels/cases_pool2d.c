@@ -30,6 +30,11 @@ static const geometry geometries[] = {
     {2, 67, 7, 5, {{3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}}, false}, /* many channels */
     {2, 72, 9, 8, {{3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}}, false}, /* in eights */
     {1, 8, 9, 9, {{2, 3}, {1, 2}, {3, 2}, {1, 2}, {2, 1}}, false},  /* the same, dilation */
+    {1, 2, 6, 9, {{2, 4}, {1, 1}, {2, 1}, {1, 0}, {0, 3}}, false},  /* stride 1, nothing symmetric */
+    {2, 3, 5, 62, {{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}, false}, /* 64 elements with padding */
+    {2, 3, 5, 66, {{3, 5}, {1, 1}, {1, 1}, {1, 2}, {1, 2}}, false}, /* and more */
+    {1, 1, 257, 3, {{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}, false},
+    {3, 128, 7, 7, {{3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}}, false}, /* several planes each task */
 };
 
 static kernel_case pool(sdlf_operation_kind kind, const geometry *g)

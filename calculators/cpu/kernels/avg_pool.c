@@ -2,9 +2,9 @@
 /* avg_pool2d and global_avg_pool2d, forward and backward. Contracts: <sdlf/operation.h>.
  *
  * A task processes whole planes (n, c). Forward, for each row of windows: the sum over the window's rows, column by
- * column, then over the columns of each window; in short rows, windows inside the image are summed directly, or in
- * small planes with a stride of 1 as avg_pool_padded.c has it. Backward
- * adds dy / count to each window's positions. Moves each operand once: floor, bytes over bandwidth. */
+ * column, then over the columns of each window; in short rows, windows inside the image are summed directly; small
+ * planes with a stride of 1 are avg_pool_padded.c's. Backward adds dy / count to each window's positions. Moves each
+ * operand once: floor, bytes over bandwidth. */
 #include "calculators/cpu/kernels/avg_pool_padded.h"
 #include "calculators/cpu/kernels/kernels.h"
 #include "calculators/cpu/kernels/pool_nhwc.h"

@@ -9,7 +9,7 @@
 
 #include "calculators/cpu/kernels/pool_nhwc.h"
 
-enum { MOST_WIDTH = 64, MOST_ELEMENTS = 1 << 14 }; /* of a padded row; of a padded plane */
+enum { MOST_WIDTH = 64, MOST_HEIGHT = 256 }; /* of a padded plane */
 
 typedef struct padded_context {
     const element *x;
@@ -48,8 +48,7 @@ int64_t avg_pool_padded_space_cpu(const cpu_calculator *cpu, const sdlf_operatio
 {
     const padded_context pool = context_of(operation);
     const sdlf_window2d *w = &pool.window;
-    if (w->stride[0] != 1 || w->stride[1] != 1 || pool.pitch > MOST_WIDTH || pool.height > MOST_ELEMENTS / MOST_WIDTH)
-        return 0;
+    if (w->stride[0] != 1 || w->stride[1] != 1 || pool.pitch > MOST_WIDTH || pool.height > MOST_HEIGHT) return 0;
     return (pool.sums + cpu->threads * thread_elements(&pool)) * (int64_t)sizeof(element);
 }
 
@@ -122,7 +121,7 @@ void avg_pool_padded_cpu(const cpu_calculator *cpu, const sdlf_operation *operat
     padded_context pool = context_of(operation);
     pool.scratch = pool.counts + pool.sums;
     pool.planes_per_task = cpu_max(1, TASK_ELEMENTS / cpu_max(1, pool.h * pool.w));
-    if (pool.planes == 0) return;
+    if (pool.planes * pool.p * pool.q == 0) return;
     count_elements(&pool, operation->pool2d.count_padding);
     cpu_parallel(cpu, cpu_divide_up(pool.planes, pool.planes_per_task), pool.planes * pool.h * pool.w, pool_planes,
                  &pool);

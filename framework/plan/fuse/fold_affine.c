@@ -7,7 +7,6 @@
 #include "framework/plan/passes.h"
 
 #include <math.h>
-#include <stdlib.h>
 
 int plan_parameter_of(const sdlf_plan *plan, const sdlf_tensor *tensor, int64_t count)
 {
@@ -96,28 +95,6 @@ static bool is_permutation(const sdlf_plan *plan, const sdlf_operation *op)
 }
 
 /* ---- the pass ---- */
-
-sdlf_status plan_derive_weights(sdlf_plan *plan, sdlf_operation *product, sdlf_shape weights)
-{
-    const sdlf_dtype dtype = plan->options.dtype;
-    sdlf_status status = plan_new_tensor(plan, BUFFER_DERIVED, dtype, weights, &product->in[1]);
-    if (status == SDLF_OK)
-        status = plan_new_tensor(plan, BUFFER_DERIVED, dtype, sdlf_shape(weights.dim[0]), &product->in[2]);
-    return status;
-}
-
-sdlf_status plan_add_fold(sdlf_plan *plan, const plan_fold *fold, const sdlf_operation *product)
-{
-    plan_fold *folds = realloc(plan->folds, (size_t)(plan->fold_count + 1) * sizeof *folds);
-    if (folds == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
-    plan->folds = folds;
-    folds[plan->fold_count] = *fold;
-    folds[plan->fold_count].folded_weight = product->in[1].buffer;
-    folds[plan->fold_count].folded_bias = product->in[2].buffer;
-    plan->buffers[product->in[1].buffer].fold = plan->buffers[product->in[2].buffer].fold = plan->fold_count;
-    plan->fold_count++;
-    return SDLF_OK;
-}
 
 /* Gives the product of step `i` new weights and a new bias. */
 static sdlf_status fold_into(sdlf_plan *plan, int i, const sdlf_tensor *result, sdlf_activation activation,

@@ -46,7 +46,7 @@ static bool take_convolution(const sdlf_plan *plan, const sdlf_operation *op, br
         alone.channels = w->shape.dim[0];
         fold = &alone;
     }
-    for (made->count = 0; made->count < PLAN_MAX_BRANCHES; fold = &plan->folds[fold->next - 1]) {
+    for (made->count = 0; made->count < PLAN_MAX_BRANCHES;) {
         plan_fold *to = &made->fold[made->count++];
         *to = *fold;
         if (to->whole[0] == 0) { /* not merged before */
@@ -54,6 +54,7 @@ static bool take_convolution(const sdlf_plan *plan, const sdlf_operation *op, br
             memcpy(to->kernel, made->window.size, sizeof to->kernel);
         }
         if (fold->next == 0) return true;
+        fold = &plan->folds[fold->next - 1];
     }
     return false;
 }

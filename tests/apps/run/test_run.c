@@ -37,6 +37,28 @@ static void run_gives_what_was_computed_elsewhere(void)
     json_decref(json);
 }
 
+/* Labels of a model that holds its own loss, say: they may be given, with no effect, or not. */
+static void inputs_that_nothing_reads_may_be_left_out(void)
+{
+    const char *model = test_path("unread.safetensors"), *x = test_path("unread.npy");
+    char input[700], mask[700];
+    sdlf_model *net = sdlf_model_create("unread");
+    sdlf_node read = sdlf_input(net, "x", SDLF_FLOAT32, sdlf_shape(2));
+    sdlf_input(net, "mask", SDLF_FLOAT32, sdlf_shape(2));
+    sdlf_output(net, "y", sdlf_relu(net, read));
+    CHECK_OK(sdlf_model_build(net, 1));
+    CHECK_OK(sdlf_model_save(net, model));
+    sdlf_model_free(net);
+    float values[2] = {1, -2};
+    const sdlf_tensor tensor = sdlf_tensor_view(SDLF_FLOAT32, sdlf_shape(1, 2), values);
+    CHECK_OK(sdlf_tensor_write_file(&tensor, x));
+    snprintf(input, sizeof input, "x=%s", x);
+    snprintf(mask, sizeof mask, "mask=%s", x);
+    CHECK_SAYS(SDLF(0, "run", model, "--input", input), "y  float32 1x2");
+    CHECK_SAYS(SDLF(0, "run", model, "--input", input, "--input", mask), "y  float32 1x2");
+    CHECK_SAYS(SDLF(2, "run", model, "--input", mask), "input 'x', 1x2, is missing");
+}
+
 /* A decoder, step by step: the results of onnxruntime in the same steps. */
 static void steps_go_on_from_one_another(void)
 {
@@ -319,6 +341,7 @@ int main(void)
         return test_summary();
     }
     RUN(run_gives_what_was_computed_elsewhere);
+    RUN(inputs_that_nothing_reads_may_be_left_out);
     RUN(steps_go_on_from_one_another);
     RUN(masks_grow_with_the_steps);
     RUN(run_lists_classes_once);

@@ -94,30 +94,6 @@ static void inference_gives_probabilities(void)
     sdlf_calculator_close(reference);
 }
 
-static void inputs_that_nothing_reads_are_written(void)
-{
-    sdlf_calculator *calculator = test_open("cpu");
-    sdlf_model *net = sdlf_model_create("unread");
-    sdlf_plan *plan = NULL;
-    const float x[2] = {1, -2}, mask[3] = {1, 1, 1};
-    float y[2] = {0, 0};
-    sdlf_node read = sdlf_input(net, "x", SDLF_FLOAT32, sdlf_shape(2));
-    sdlf_input(net, "mask", SDLF_FLOAT32, sdlf_shape(3));
-    sdlf_output(net, "y", sdlf_relu(net, read));
-    CHECK_OK(sdlf_model_build(net, 1));
-    CHECK_OK(sdlf_plan_create(&plan, net, &(sdlf_plan_options){.batch = 1, .forward = calculator}));
-    CHECK_OK(sdlf_plan_write(plan, "x", x, SDLF_FLOAT32, sizeof x));
-    CHECK_OK(sdlf_plan_write(plan, "mask", mask, SDLF_FLOAT32, sizeof mask));
-    CHECK_FAILS(sdlf_plan_write(plan, "mask", x, SDLF_FLOAT32, sizeof x), SDLF_ERROR_SHAPE,
-                "input 'mask' is float32 1x3");
-    CHECK_OK(sdlf_plan_forward(plan));
-    CHECK_OK(sdlf_plan_read(plan, "y", y, SDLF_FLOAT32, sizeof y));
-    CHECK(y[0] == 1 && y[1] == 0);
-    sdlf_plan_free(plan);
-    sdlf_model_free(net);
-    sdlf_calculator_close(calculator);
-}
-
 static void memory_is_known_beforehand(void)
 {
     sdlf_calculator *reference = test_open("reference");
@@ -286,7 +262,6 @@ int main(void)
     RUN(impossible_shapes_name_the_layer);
     RUN(building_errors_are_kept);
     RUN(inference_gives_probabilities);
-    RUN(inputs_that_nothing_reads_are_written);
     RUN(memory_is_known_beforehand);
     RUN(plans_share_the_model);
     RUN(timing_ends_early);

@@ -7,7 +7,8 @@
 #include "framework/formats/onnx/import/import.h"
 
 /* Maximum elements of one folded constant that is computed, not only viewed; and of all those of a model, in addition to
- * ONNX_FOLD_TIMES the elements of its weights, which bounds the time. Their memory counts against the file's budget. */
+ * ONNX_FOLD_TIMES the elements of its weights (at most as many as its files have bytes), which bounds the time. Their
+ * memory counts against the file's budget. */
 enum { ONNX_FOLD_LIMIT = 1 << 24, ONNX_FOLD_TOTAL = 1 << 25, ONNX_FOLD_TIMES = 16 };
 
 /* Creates a tensor with memory for its elements, held by the node and those to which it is given (onnx_set_output_constant,

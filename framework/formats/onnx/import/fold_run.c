@@ -16,6 +16,12 @@ static int64_t most_work(const onnx_import *import)
     return ONNX_FOLD_TOTAL + ONNX_FOLD_TIMES * import->weight_elements;
 }
 
+/* True if reading the file may take that many bytes more. */
+static bool within_budget(const read_budget *budget, int64_t bytes)
+{
+    return budget->most <= 0 || bytes <= budget->limit - budget->taken;
+}
+
 /* Copies the node's values, so that the layers that they become are not mistaken for the network's. */
 static bool copy_values(onnx_context *own, const onnx_context *c)
 {
@@ -39,7 +45,12 @@ static bool copy_values(onnx_context *own, const onnx_context *c)
     return true;
 }
 
-/* An upper bound of the cost: elements of all outputs, for products times the number of terms. */
+static int64_t elements_of(const sdlf_model *model, sdlf_node node)
+{
+    return sdlf_shape_count(model->layers[node.layer].output_shape[node.output]);
+}
+
+/* A bound of the cost: elements of all outputs or of the inputs, if these are more, for products times the number of terms. */
 static int64_t work_of(const sdlf_model *model, int64_t most)
 {
     int64_t work = 0;
@@ -48,13 +59,16 @@ static int64_t work_of(const sdlf_model *model, int64_t most)
         const char *type = layer->layer.type->name;
         bool product =
             strstr(type, "conv") != NULL || strcmp(type, "matmul") == 0 || strcmp(type, "fully_connected") == 0;
+        int64_t read = 0;
+        for (int j = 0; j < layer->input_count; j++) {
+            const int64_t count = elements_of(model, layer->inputs[j]);
+            if (count < 0 || count > most - read) return most + 1;
+            read += count;
+        }
         for (int o = 0; o < layer->output_count; o++) {
-            int64_t count = sdlf_shape_count(layer->output_shape[o]), terms = 1;
-            if (product && layer->input_count > 0) {
-                const model_layer *from = &model->layers[layer->inputs[0].layer];
-                terms = sdlf_shape_count(from->output_shape[layer->inputs[0].output]);
-            }
-            if (count < 0 || terms < 0 || (terms > 0 && count > (most - work) / terms)) return most + 1;
+            const int64_t made = sdlf_shape_count(layer->output_shape[o]), count = made > read || product ? made : read;
+            const int64_t terms = product && layer->input_count > 0 ? elements_of(model, layer->inputs[0]) : 1;
+            if (made < 0 || terms < 0 || (terms > 0 && count > (most - work) / terms)) return most + 1;
             work += count * terms;
         }
     }
@@ -167,7 +181,9 @@ bool onnx_fold_by_running(onnx_context *c)
         all = all && (own.output[i] == NULL || own.output[i]->kind != ONNX_UNMADE);
     int64_t work = all ? work_of(import.model, most_work(c->import)) : 0;
     c->import->folded = import.folded; /* constants of its layers are folded too */
-    bool done = all && work <= most_work(c->import) - c->import->elements_run;
+    /* float32 parameters and their float64 copies, and what is computed of them */
+    bool done = all && work <= most_work(c->import) - c->import->elements_run &&
+                within_budget(&c->import->file->budget, 12 * elements + 8 * work);
     if (done) {
         c->import->elements_run += work;
         done = run(c, &own, &import) == SDLF_OK;

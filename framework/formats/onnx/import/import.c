@@ -42,14 +42,17 @@ static sdlf_status make_values(onnx_import *import)
     return import->value != NULL ? SDLF_OK : out_of_memory(import);
 }
 
+enum { MOST_WEIGHTS = INT32_MAX }; /* elements that count for the limits of folding */
+
 static sdlf_status add_weights(onnx_import *import)
 {
     onnx_file *file = import->file;
+    const int64_t most = MOST_WEIGHTS, stored = file->budget.stored + onnx_folder_bytes(&file->folder);
     for (int i = 0; i < file->initializer_count; i++) {
         onnx_value *value = onnx_value_named(import, file->initializer[i].name);
         if (value == NULL) return out_of_memory(import);
         int64_t count = file->initializer[i].count;
-        import->weight_elements += count < INT64_MAX / 64 - import->weight_elements ? count : 0;
+        import->weight_elements += count < most - import->weight_elements ? count : most - import->weight_elements;
         if (value->kind != ONNX_UNMADE)
             return sdlf_fail(SDLF_ERROR_FORMAT, "%s: two weights are named '%s'", file->path,
                              text_show(value->name).text);
@@ -58,6 +61,7 @@ static sdlf_status add_weights(onnx_import *import)
         value->tensor.learned = onnx_is_trainable(import, &value->tensor);
         value->is_weight = !import->options->leave_weights && sdlf_dtype_is_float(onnx_type_dtype(value->tensor.type));
     }
+    if (import->weight_elements > stored) import->weight_elements = stored; /* several may be of the same bytes */
     return SDLF_OK;
 }
 

@@ -13,7 +13,7 @@ enum { CHANNELS = 6, SIDE = 7, MOST = BATCH * CHANNELS * SIDE * SIDE };
 enum { MOST_BRANCHES = 10, IDENTITY = -1 /* as a kernel: a batch normalisation */ };
 
 typedef struct window {
-    int kernel[2], stride, dilation, groups; /* padded as much as the same size needs at a stride of 1 */
+    int kernel[2], stride, dilation, groups; /* padded to the same size at a stride of 1 */
 } window;
 
 #define SQUARE(size)                                                                                                   \
@@ -41,6 +41,7 @@ static const example examples[] = {
     {"identity and three groups", {{{3, 3}, 1, 1, 3}, NORM}, 1, true},
     {"two of 3x3", {SQUARE(3), SQUARE(3)}, 1, false},
     {"5x3, 1x3 and 3x1", {{{5, 3}, 1, 1, 1}, {{1, 3}, 1, 1, 1}, {{3, 1}, 1, 1, 1}}, 1, false},
+    {"4x2, 3x1 and identity", {{{4, 2}, 1, 1, 1}, {{3, 1}, 1, 1, 1}, NORM}, 1, true},
     {"stride 2", {{{5, 5}, 2, 1, 1}, {{3, 3}, 2, 1, 1}, {{1, 1}, 2, 1, 1}}, 1, true},
     {"dilated 3x3 and 1x1", {{{3, 3}, 1, 2, 1}, SQUARE(1)}, 1, false},
     {"dilated 5x5 and 3x3", {{{5, 5}, 1, 2, 1}, {{3, 3}, 1, 2, 1}}, 1, false},
@@ -63,15 +64,16 @@ static sdlf_model *branches(const example *e, int variant)
         const window *w = &e->branch[i];
         sdlf_node x = variant == 1 && i == 1 ? sdlf_relu(net, image) : image;
         if (w->kernel[0] != IDENTITY)
-            x = sdlf_conv2d(
-                net, x,
-                &(sdlf_conv2d_options){.filters = CHANNELS,
-                                       .kernel = {w->kernel[0], w->kernel[1]},
-                                       .padding = {w->kernel[0] / 2 * w->dilation, w->kernel[1] / 2 * w->dilation},
-                                       .stride = {w->stride, w->stride},
-                                       .dilation = {w->dilation, w->dilation},
-                                       .groups = w->groups,
-                                       .no_bias = i == 1});
+            x = sdlf_conv2d(net, x,
+                            &(sdlf_conv2d_options){
+                                .filters = CHANNELS,
+                                .kernel = {w->kernel[0], w->kernel[1]},
+                                .padding = {(w->kernel[0] - 1) / 2 * w->dilation, (w->kernel[1] - 1) / 2 * w->dilation},
+                                .padding_extra = {(w->kernel[0] - 1) % 2, (w->kernel[1] - 1) % 2},
+                                .stride = {w->stride, w->stride},
+                                .dilation = {w->dilation, w->dilation},
+                                .groups = w->groups,
+                                .no_bias = i == 1});
         if (w->kernel[0] == IDENTITY || e->norms) x = sdlf_batch_norm2d(net, x, NULL);
         sum = i > 0 ? sdlf_add(net, sum, x) : x;
         if (i == 0) first = x;
