@@ -222,7 +222,7 @@ static sdlf_status evaluate(session *s)
 }
 
 /* With a communicator, rank 0 reports errors common to all; an error of one rank is reported there and ends all. */
-static int evaluate_and_tell(session *s)
+static int evaluate_and_print(session *s)
 {
     sdlf_status status = ranks_open(&s->set.ranks, &s->ranks, s->set.calculator);
     s->silent = s->ranks != NULL && s->ranks->rank > 0;
@@ -239,7 +239,7 @@ static int evaluate_and_tell(session *s)
 static int evaluate_and_release(void *user)
 {
     session *s = user;
-    int code = evaluate_and_tell(s);
+    int code = evaluate_and_print(s);
     sdlf_evaluation_release(&s->evaluation);
     sdlf_dataset_free(s->data);
     sdlf_model_free(s->model);

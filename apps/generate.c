@@ -179,7 +179,7 @@ static int compare_down(const void *a, const void *b)
 }
 
 /* Sets all but the k largest to 0; of equals the first are kept. */
-static void keep_likeliest(double *weight, int count, int64_t k)
+static void keep_top_k(double *weight, int count, int64_t k)
 {
     if (k == 0 || k >= count) return;
     double *sorted = memory_allocate((size_t)count * sizeof *sorted);
@@ -205,7 +205,7 @@ static int32_t draw(session *s, const float *score, int64_t number)
     if (!isfinite(largest)) return -1;
     if (temperature == 0) return best;
     for (int i = 0; i < s->classes; i++) s->weight[i] = exp((s->weight[i] - largest) / temperature);
-    keep_likeliest(s->weight, s->classes, s->set.top_k);
+    keep_top_k(s->weight, s->classes, s->set.top_k);
     for (int i = 0; i < s->classes; i++) sum += s->weight[i];
     uint32_t word = sdlf_philox4x32((uint64_t)s->set.seed, (uint64_t)number, 1, 0).word[0];
     double left = (double)sdlf_uniform_from_word(word) * sum;

@@ -51,7 +51,8 @@ static sdlf_node cut_heads(const making *m, sdlf_node projected, int third, int6
 }
 
 /* Appends the new position to the cached ones. */
-static sdlf_node keep(making *m, const char *layer, const char *what, sdlf_node x, int64_t heads, int64_t depth)
+static sdlf_node append_to_cache(making *m, const char *layer, const char *what, sdlf_node x, int64_t heads,
+                                 int64_t depth)
 {
     char past[NAME], present[NAME];
     snprintf(past, sizeof past, "%s.past_%s", layer, what);
@@ -77,8 +78,8 @@ static sdlf_node add_attention(making *m, int index, const sdlf_layer *layer)
         .name = in, .units = (int)(3 * channels), .no_bias = options->no_bias, .axis = -1};
     sdlf_node projected = sdlf_fully_connected(m->net, input_of(m, index, 0), &linear);
     sdlf_node q = cut_heads(m, projected, 0, channels, heads);
-    sdlf_node k = keep(m, layer->name, "key", cut_heads(m, projected, 1, channels, heads), heads, depth);
-    sdlf_node v = keep(m, layer->name, "value", cut_heads(m, projected, 2, channels, heads), heads, depth);
+    sdlf_node k = append_to_cache(m, layer->name, "key", cut_heads(m, projected, 1, channels, heads), heads, depth);
+    sdlf_node v = append_to_cache(m, layer->name, "value", cut_heads(m, projected, 2, channels, heads), heads, depth);
     sdlf_node p = sdlf_matmul(m->net, q, k, &(sdlf_matmul_options){.transpose_b = true});
     sdlf_softmax_options softmax = {.name = share, .axis = -1};
     p = sdlf_model_add(m->net, sdlf_layer_class_find("softmax"), &softmax, &p, 1);

@@ -167,7 +167,7 @@ static void add_json(const session *s, const char *path, int64_t index)
 }
 
 /* Prints the classifier's result; `index`: which sample of the file, -1: the only one. */
-static void tell(session *s, const char *path, int64_t index)
+static void print_prediction(session *s, const char *path, int64_t index)
 {
     order_classes(s);
     if (s->set.json)
@@ -176,14 +176,14 @@ static void tell(session *s, const char *path, int64_t index)
         print_text(s, path, index);
 }
 
-static sdlf_status tell_picture(session *s, const char *path)
+static sdlf_status predict_picture(session *s, const char *path)
 {
     sdlf_status status = classifier_read(&s->classifier, path, s->set.index);
-    if (status == SDLF_OK) tell(s, path, s->index_given ? s->set.index : -1);
+    if (status == SDLF_OK) print_prediction(s, path, s->index_given ? s->set.index : -1);
     return status;
 }
 
-static sdlf_status tell_rows(session *s, const char *path)
+static sdlf_status predict_rows(session *s, const char *path)
 {
     rows r;
     sdlf_status status = rows_open(&r, path, s->classifier.model, s->classifier.class_count, s->set.label);
@@ -192,7 +192,7 @@ static sdlf_status tell_rows(session *s, const char *path)
         const float *sample;
         status = interrupt_signal() == 0 ? rows_read(&r, i, &sample) : SDLF_ERROR_INTERRUPTED;
         if (status == SDLF_OK) status = classifier_take(&s->classifier, sample, path);
-        if (status == SDLF_OK) tell(s, path, i);
+        if (status == SDLF_OK) print_prediction(s, path, i);
     }
     rows_close(&r);
     return status;
@@ -214,7 +214,7 @@ static int predict(session *s, const arguments *given)
     interrupt_waits();
     for (; looked_at < given->operand_count && interrupt_signal() == 0; looked_at++) {
         const char *path = given->operand[looked_at];
-        status = rows_are_in(path) ? tell_rows(s, path) : tell_picture(s, path);
+        status = rows_are_in(path) ? predict_rows(s, path) : predict_picture(s, path);
         if (status == SDLF_ERROR_INTERRUPTED) break;
         if (status == SDLF_OK) continue;
         command_conclude("predict", status);

@@ -134,7 +134,7 @@ typedef struct counting {
 } counting;
 
 /* Masks that cannot be read are ignored here; they are reported when they are needed. */
-static void look_at_mask(void *context, int64_t i)
+static void inspect_mask(void *context, int64_t i)
 {
     counting *c = context;
     sdlf_image mask = {0};
@@ -159,7 +159,7 @@ sdlf_status mask_classes(sdlf_dataset *dataset, const char *folder, int threads)
         mask_pairs pairs;
         status = mask_pairs_list(&pairs, folder, (sdlf_split)split);
         c.pairs = &pairs;
-        if (status == SDLF_OK) parallel_for(pairs.count, threads, look_at_mask, &c);
+        if (status == SDLF_OK) parallel_for(pairs.count, threads, inspect_mask, &c);
         mask_pairs_release(&pairs);
     }
     dataset->class_count = c.largest + 1;

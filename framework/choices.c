@@ -76,7 +76,7 @@ static char *copy_line(const char *text)
     return copy;
 }
 
-static sdlf_status make_room(sdlf_choices *choices)
+static sdlf_status grow(sdlf_choices *choices)
 {
     if (choices->count < choices->capacity) return SDLF_OK;
     int capacity = choices->capacity > 0 ? 2 * choices->capacity : 16;
@@ -90,7 +90,7 @@ static sdlf_status make_room(sdlf_choices *choices)
 sdlf_status choices_add(sdlf_choices *choices, const char *device, const char *operation, const char *algorithm,
                         const char *times)
 {
-    sdlf_status status = make_room(choices);
+    sdlf_status status = grow(choices);
     if (status != SDLF_OK) return status;
     choice made = {copy_line(device), copy_line(operation), copy_line(algorithm), copy_line(times)};
     if (made.device == NULL || made.operation == NULL || made.algorithm == NULL || made.times == NULL) {

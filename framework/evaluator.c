@@ -181,7 +181,7 @@ static void count_batch(const sdlf_evaluator *evaluator, const sdlf_batch *batch
 }
 
 /* Computes the network's scores of a batch. */
-static sdlf_status look(sdlf_evaluator *evaluator, const void *samples, float *scores)
+static sdlf_status score_batch(sdlf_evaluator *evaluator, const void *samples, float *scores)
 {
     sdlf_status status = sdlf_plan_write_converted(evaluator->plan, evaluator->classifier.samples, samples,
                                                    SDLF_FLOAT32, bytes_of_samples(evaluator) / (int64_t)sizeof(float));
@@ -192,7 +192,7 @@ static sdlf_status look(sdlf_evaluator *evaluator, const void *samples, float *s
 }
 
 /* Computes the mean of the scores over the views. */
-static sdlf_status look_several(sdlf_evaluator *evaluator, const void *samples)
+static sdlf_status score_augmented(sdlf_evaluator *evaluator, const void *samples)
 {
     sdlf_shape sample = sdlf_shape_without(evaluator->data.samples.shape, 0);
     int64_t count = evaluator->batch * evaluator->data.class_count;
@@ -200,7 +200,7 @@ static sdlf_status look_several(sdlf_evaluator *evaluator, const void *samples)
     for (int v = 0; v < sample_view_count(evaluator->views); v++) {
         sample_view view = sample_view_at(evaluator->views, v);
         sample_view_make(evaluator->view, samples, evaluator->batch, sample, view);
-        sdlf_status status = look(evaluator, evaluator->view, evaluator->part);
+        sdlf_status status = score_batch(evaluator, evaluator->view, evaluator->part);
         if (status != SDLF_OK) return status;
         for (int64_t i = 0; i < count; i++) evaluator->scores[i] += view.weight * evaluator->part[i];
     }
@@ -216,8 +216,8 @@ static sdlf_status run_batch(sdlf_evaluator *evaluator, const sdlf_batch *batch)
         memset((char *)evaluator->samples + filled, 0, (size_t)bytes_of_samples(evaluator) - filled);
         samples = evaluator->samples;
     }
-    return evaluator->views == SDLF_VIEWS_ONE ? look(evaluator, samples, evaluator->scores)
-                                              : look_several(evaluator, samples);
+    return evaluator->views == SDLF_VIEWS_ONE ? score_batch(evaluator, samples, evaluator->scores)
+                                              : score_augmented(evaluator, samples);
 }
 
 /* Every rank has its part of each batch; in the last one some ranks may have none, and process a sample that is not

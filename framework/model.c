@@ -56,7 +56,7 @@ const char *sdlf_model_name(const sdlf_model *model)
 }
 
 /* Keeps the calling thread's message as the model's, unless an earlier error is kept already. */
-static void keep_error(sdlf_model *model, sdlf_status status)
+static void record_error(sdlf_model *model, sdlf_status status)
 {
     if (model == NULL || model->status != SDLF_OK || status == SDLF_OK) return;
     model->status = status;
@@ -88,7 +88,7 @@ void sdlf_model_set_origin(sdlf_model *model, const char *origin)
     model->origin = NULL;
     if (origin == NULL) return;
     model->origin = strdup(origin);
-    if (model->origin == NULL) keep_error(model, sdlf_fail(SDLF_ERROR_MEMORY, "model: out of memory"));
+    if (model->origin == NULL) record_error(model, sdlf_fail(SDLF_ERROR_MEMORY, "model: out of memory"));
 }
 
 static sdlf_status reserve_layer(sdlf_model *model)
@@ -106,7 +106,7 @@ static sdlf_status reserve_layer(sdlf_model *model)
 static bool has_name(sdlf_model *model, const char *name, const char *function)
 {
     if (name != NULL || model->status != SDLF_OK) return true;
-    keep_error(model, sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: name is NULL", function));
+    record_error(model, sdlf_fail(SDLF_ERROR_ARGUMENT, "%s: name is NULL", function));
     return false;
 }
 
@@ -114,8 +114,8 @@ static bool has_name(sdlf_model *model, const char *name, const char *function)
 static bool has_plans(sdlf_model *model)
 {
     if (model->users == 0) return false;
-    keep_error(model, sdlf_fail(SDLF_ERROR_ARGUMENT, "network '%s' is in use by a plan: its outputs cannot be changed",
-                                model->name));
+    record_error(model, sdlf_fail(SDLF_ERROR_ARGUMENT,
+                                  "network '%s' is in use by a plan: its outputs cannot be changed", model->name));
     return true;
 }
 
@@ -192,7 +192,7 @@ sdlf_node sdlf_model_add(sdlf_model *model, const sdlf_layer_class *type, const 
     if (status == SDLF_OK)
         status = make_layer(&model->layers[model->layer_count], model, type, options, inputs, input_count);
     if (status != SDLF_OK) {
-        keep_error(model, status);
+        record_error(model, status);
         return no_node;
     }
     model->built = false; /* parameters of the earlier layers keep their values */
@@ -245,12 +245,12 @@ void sdlf_output(sdlf_model *model, const char *name, sdlf_node node)
     if (model == NULL || model->status != SDLF_OK || !has_name(model, name, __func__)) return;
     if (has_plans(model)) return;
     if (node.layer < 0 || node.layer >= model->layer_count) {
-        keep_error(model, sdlf_fail(SDLF_ERROR_ARGUMENT, "output '%s' is not a node of this model", name));
+        record_error(model, sdlf_fail(SDLF_ERROR_ARGUMENT, "output '%s' is not a node of this model", name));
         return;
     }
     for (int i = 0; i < model->output_count; i++) {
         if (strcmp(model->outputs[i].name, name) == 0) {
-            keep_error(model, sdlf_fail(SDLF_ERROR_ARGUMENT, "two outputs are named '%s'", name));
+            record_error(model, sdlf_fail(SDLF_ERROR_ARGUMENT, "two outputs are named '%s'", name));
             return;
         }
     }
@@ -259,7 +259,7 @@ void sdlf_output(sdlf_model *model, const char *name, sdlf_node node)
     if (outputs != NULL) model->outputs = outputs;
     char *copy = outputs != NULL ? strdup(name) : NULL;
     if (copy == NULL) {
-        keep_error(model, sdlf_fail(SDLF_ERROR_MEMORY, "model: out of memory for output '%s'", name));
+        record_error(model, sdlf_fail(SDLF_ERROR_MEMORY, "model: out of memory for output '%s'", name));
         return;
     }
     model->outputs[model->output_count++] = (model_output){.name = copy, .node = node, .length = -1};
@@ -278,8 +278,8 @@ void sdlf_output_length(sdlf_model *model, const char *name, int axis, const cha
     if (!has_name(model, length, __func__) || has_plans(model)) return;
     int which = find_output(model, name), by = find_output(model, length);
     if (which < 0 || by < 0 || which == by || axis < 0 || axis >= SDLF_MAX_RANK || model->outputs[by].length >= 0) {
-        keep_error(model, sdlf_fail(SDLF_ERROR_ARGUMENT, "output '%s' is to be as long, along axis %d, as '%s' says",
-                                    name, axis, length));
+        record_error(model, sdlf_fail(SDLF_ERROR_ARGUMENT, "output '%s' is to be as long, along axis %d, as '%s' says",
+                                      name, axis, length));
         return;
     }
     model->outputs[which].length = by;

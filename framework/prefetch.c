@@ -54,14 +54,14 @@ sdlf_status sdlf_prefetch_start(sdlf_prefetch *prefetch, int slots, sdlf_prefetc
 }
 
 /* True in a child of the process that has the thread. The lock may have been held at the fork, and stays so. */
-static bool left_behind(const sdlf_prefetch *prefetch)
+static bool is_forked(const sdlf_prefetch *prefetch)
 {
     return prefetch->process != getpid();
 }
 
 void sdlf_prefetch_stop(sdlf_prefetch *prefetch)
 {
-    if (left_behind(prefetch)) return;
+    if (is_forked(prefetch)) return;
     pthread_mutex_lock(&prefetch->lock);
     prefetch->stop = true;
     pthread_cond_signal(&prefetch->wanted);
@@ -83,7 +83,7 @@ static void release_held(sdlf_prefetch *prefetch)
 sdlf_status sdlf_prefetch_take(sdlf_prefetch *prefetch, int *slot)
 {
     sdlf_status status = SDLF_OK;
-    if (left_behind(prefetch))
+    if (is_forked(prefetch))
         return sdlf_fail(SDLF_ERROR_UNSUPPORTED,
                          "a loader's thread stays in the process that made it: this child of fork() needs a loader of "
                          "its own, or one with no_prefetch");
@@ -106,7 +106,7 @@ sdlf_status sdlf_prefetch_take(sdlf_prefetch *prefetch, int *slot)
 
 void sdlf_prefetch_seek(sdlf_prefetch *prefetch, int64_t number)
 {
-    if (left_behind(prefetch)) return;
+    if (is_forked(prefetch)) return;
     pthread_mutex_lock(&prefetch->lock);
     release_held(prefetch);
     if (number != prefetch->head || prefetch->error.status != SDLF_OK) {
@@ -121,7 +121,7 @@ void sdlf_prefetch_seek(sdlf_prefetch *prefetch, int64_t number)
 
 void sdlf_prefetch_give_back(sdlf_prefetch *prefetch)
 {
-    if (left_behind(prefetch)) return;
+    if (is_forked(prefetch)) return;
     pthread_mutex_lock(&prefetch->lock);
     release_held(prefetch);
     pthread_mutex_unlock(&prefetch->lock);

@@ -96,7 +96,7 @@ static sdlf_status make_rule(sdlf_stateful *s, int64_t most)
     return status;
 }
 
-static void set_room(sdlf_stateful *s, int64_t room)
+static void set_capacity(sdlf_stateful *s, int64_t room)
 {
     for (int i = 0; i < s->options.state_count; i++) s->states[i].capacity = room;
 }
@@ -119,7 +119,7 @@ static sdlf_status try_step(sdlf_stateful *s)
 static sdlf_status make(sdlf_stateful *s)
 {
     onnx_source *source = s->source;
-    set_room(s, MOST);
+    set_capacity(s, MOST);
     sdlf_status status = try_step(s);
     for (int i = 0; status != SDLF_OK && source != NULL && source->growing_count > 0 && i < source->size_count; i++) {
         source->grows = true;
@@ -128,7 +128,7 @@ static sdlf_status make(sdlf_stateful *s)
     }
     if (status != SDLF_OK) return status;
     int64_t room = s->capacity > s->step + FEW ? s->capacity : s->step + FEW, most = s->grows ? room - s->step : 1;
-    set_room(s, room);
+    set_capacity(s, room);
     sdlf_plan_options options = plan_options(s);
     status = s->make(s->user, most, true, &s->model);
     if (status == SDLF_OK) status = sdlf_plan_create(&s->plan, s->model, &options);

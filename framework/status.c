@@ -26,7 +26,7 @@ void sdlf_set_message_function(sdlf_message_function *function, void *user)
     told_user = user;
 }
 
-static void tell(sdlf_status status)
+static void call_message_hook(sdlf_status status)
 {
     if (told == NULL || telling) return;
     char kept[sizeof message]; /* the function may itself fail and change the message */
@@ -62,7 +62,7 @@ sdlf_status sdlf_fail(sdlf_status status, const char *format, ...)
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
     memcpy(message, text, sizeof message);
-    tell(status);
+    call_message_hook(status);
     return status;
 }
 
@@ -77,6 +77,6 @@ sdlf_status sdlf_fail_context(sdlf_status status, const char *format, ...)
     if (length < 0 || (size_t)length >= sizeof text - 2) return status;
     snprintf(text + length, sizeof text - (size_t)length, ": %.*s", (int)(sizeof text - (size_t)length - 3), message);
     memcpy(message, text, sizeof message);
-    tell(status);
+    call_message_hook(status);
     return status;
 }

@@ -260,7 +260,7 @@ static sdlf_status prepare_model(sdlf_trainer *trainer, const sdlf_dataset *trai
 }
 
 /* The requested loss becomes the model's; a loss layer of the model takes precedence. */
-static sdlf_status settle_loss(sdlf_trainer *trainer)
+static sdlf_status choose_loss(sdlf_trainer *trainer)
 {
     sdlf_loss *loss = &trainer->options.loss;
     sdlf_status status = SDLF_OK;
@@ -320,7 +320,7 @@ static sdlf_status set_up(sdlf_trainer *trainer, const sdlf_dataset *train, cons
     int64_t full = count / trainer->batch, each = options->accumulate;
     trainer->steps = (full + each - 1) / each + (count % trainer->batch != 0);
     trainer->host_only = true;
-    sdlf_status status = settle_loss(trainer);
+    sdlf_status status = choose_loss(trainer);
     if (status == SDLF_OK)
         status = sdlf_fail_context(sdlf_auto_augment_complete(&trainer->options.automatic, &train->samples), "trainer");
     if (status == SDLF_OK) status = sdlf_trainer_write_settings(options, trainer->settings, sizeof trainer->settings);

@@ -20,7 +20,7 @@ static int64_t largest_part(int ranks, int64_t count)
 }
 
 /* On rank 0, allocates whole states in place of the parts, which are kept aside. */
-static sdlf_status make_room(sdlf_trainer *trainer)
+static sdlf_status allocate_states(sdlf_trainer *trainer)
 {
     sdlf_model *model = trainer->model;
     trainer->parts = calloc((size_t)model->parameter_count * STATES + 1, sizeof *trainer->parts);
@@ -83,7 +83,7 @@ sdlf_status sdlf_trainer_gather_states(sdlf_trainer *trainer)
         if (part > most) most = part;
     }
     float *mine = malloc((size_t)most * sizeof *mine), *all = malloc((size_t)(most * ranks->rank_count) * sizeof *all);
-    sdlf_status status = ranks->rank == 0 ? make_room(trainer) : SDLF_OK;
+    sdlf_status status = ranks->rank == 0 ? allocate_states(trainer) : SDLF_OK;
     if (status == SDLF_OK && (mine == NULL || all == NULL))
         status = sdlf_fail(SDLF_ERROR_MEMORY, "trainer: no memory to put optimizer states together for a checkpoint");
     status = sdlf_communicator_agree(ranks, status);

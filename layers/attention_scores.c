@@ -50,7 +50,7 @@ static sdlf_status add_mask(const sdlf_attention *a, sdlf_tensor scores, sdlf_te
     return sdlf_layer_binary(a->context, SDLF_BINARY_ADD, scores, sdlf_tensor_broadcast(bounded, scores.shape), masked);
 }
 
-static sdlf_status mask_as_said(const sdlf_attention *a, sdlf_tensor *scores)
+static sdlf_status apply_mask(const sdlf_attention *a, sdlf_tensor *scores)
 {
     sdlf_shape shape = sdlf_shape(a->samples, a->heads, a->length, a->length);
     sdlf_tensor mask = a->context->input[1], from = sdlf_tensor_reshape(*scores, shape);
@@ -101,7 +101,7 @@ sdlf_status sdlf_attention_probabilities(const sdlf_attention *a, sdlf_tensor *d
 {
     sdlf_tensor scores = sdlf_attention_scratch(a, a->p.shape);
     sdlf_status status = sdlf_attention_multiply(a, a->q, false, a->k, true, scores);
-    if (status == SDLF_OK && a->context->input_count > 1) status = mask_as_said(a, &scores);
+    if (status == SDLF_OK && a->context->input_count > 1) status = apply_mask(a, &scores);
     if (status == SDLF_OK && a->options->causal) status = mask_causally(a, &scores);
     if (status == SDLF_OK)
         status = sdlf_emit(

@@ -69,7 +69,7 @@ static sdlf_status step(const gru *g, int64_t t, sdlf_tensor projected)
 }
 
 /* The tensors that the fused operations of both passes save. */
-static void list_kept(const gru *g, sdlf_tensor kept[2])
+static void list_saved(const gru *g, sdlf_tensor kept[2])
 {
     const sdlf_recurrent *r = &g->r;
     kept[0] = sdlf_tensor_reshape(g->gates, sdlf_shape(r->steps, r->samples, GATES * r->units));
@@ -80,7 +80,7 @@ static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)
 {
     gru g = gru_of(layer, context);
     sdlf_tensor projected, kept[2];
-    list_kept(&g, kept);
+    list_saved(&g, kept);
     if (sdlf_recurrent_is_fused(&g.r, kept)) return sdlf_recurrent_forward(&g.r, kept);
     sdlf_status status = sdlf_recurrent_begin(&g.r, &projected);
     for (int64_t t = 0; t < g.r.steps && status == SDLF_OK; t++) status = step(&g, t, projected);
@@ -126,7 +126,7 @@ static sdlf_status backward(const sdlf_layer *layer, sdlf_layer_context *context
     const sdlf_recurrent *r = &g.r;
     sdlf_shape all = sdlf_shape(r->steps, r->samples, GATES * r->units);
     sdlf_tensor from_x = sdlf_recurrent_scratch(r, all), from_states = sdlf_recurrent_scratch(r, all), dy, dh, kept[2];
-    list_kept(&g, kept);
+    list_saved(&g, kept);
     if (sdlf_recurrent_is_fused(r, kept)) return sdlf_recurrent_backward(r, kept);
     sdlf_status status = sdlf_recurrent_take_gradient(r, &dy);
     dh = sdlf_tensor_narrow(dy, 0, dy.shape.dim[0] - 1, 1);

@@ -66,7 +66,7 @@ static sdlf_status step(const lstm *l, int64_t t, sdlf_tensor projected)
 }
 
 /* The tensors that the fused operations of both passes save. */
-static void list_kept(const lstm *l, sdlf_tensor kept[2])
+static void list_saved(const lstm *l, sdlf_tensor kept[2])
 {
     const sdlf_recurrent *r = &l->r;
     kept[0] = sdlf_tensor_reshape(l->gates, sdlf_shape(r->steps, r->samples, GATES * r->units));
@@ -77,7 +77,7 @@ static sdlf_status forward(const sdlf_layer *layer, sdlf_layer_context *context)
 {
     lstm l = lstm_of(layer, context);
     sdlf_tensor projected, kept[2];
-    list_kept(&l, kept);
+    list_saved(&l, kept);
     if (sdlf_recurrent_is_fused(&l.r, kept)) return sdlf_recurrent_forward(&l.r, kept);
     sdlf_status status = sdlf_recurrent_set_state(&l.r, l.r.c0, sdlf_recurrent_at(l.cells, 0));
     if (status == SDLF_OK) status = sdlf_recurrent_begin(&l.r, &projected);
@@ -127,7 +127,7 @@ static sdlf_status backward(const sdlf_layer *layer, sdlf_layer_context *context
     lstm l = lstm_of(layer, context);
     const sdlf_recurrent *r = &l.r;
     sdlf_tensor none = {.dtype = SDLF_NONE}, rows, dy, dh, dc, left = none, kept[2];
-    list_kept(&l, kept);
+    list_saved(&l, kept);
     if (sdlf_recurrent_is_fused(r, kept)) return sdlf_recurrent_backward(r, kept);
     rows = sdlf_recurrent_scratch(r, sdlf_shape(r->steps, r->samples, GATES * r->units));
     sdlf_status status = sdlf_recurrent_take_gradient(r, &dy);

@@ -15,7 +15,7 @@
 #include "apps/input/bytes.h"
 #include "apps/output/terminal.h"
 
-static arguments_outcome say_wrong(const char *command, const char *origin, const char *format, va_list values)
+static arguments_outcome report_mistake(const char *command, const char *origin, const char *format, va_list values)
 {
     char text[1024];
     vsnprintf(text, sizeof text, format, values);
@@ -28,7 +28,7 @@ arguments_outcome arguments_wrong(const char *command, const char *format, ...)
 {
     va_list values;
     va_start(values, format);
-    arguments_outcome outcome = say_wrong(command, NULL, format, values);
+    arguments_outcome outcome = report_mistake(command, NULL, format, values);
     va_end(values);
     return outcome;
 }
@@ -38,7 +38,7 @@ __attribute__((format(printf, 2, 3))) static arguments_outcome wrong(const argum
 {
     va_list values;
     va_start(values, format);
-    arguments_outcome outcome = say_wrong(a->usage->command, a->origin, format, values);
+    arguments_outcome outcome = report_mistake(a->usage->command, a->origin, format, values);
     va_end(values);
     return outcome;
 }

@@ -99,7 +99,7 @@ static sdlf_status check_communicator(const char *name)
 }
 
 /* A communicator whose ranks do not all answer ends the process from its own thread; only this reports the reason. */
-static void tell_of_end(sdlf_status status, const char *message, void *user)
+static void report_end(sdlf_status status, const char *message, void *user)
 {
     static const char begins[] = "all ranks end: ";
     (void)status, (void)user;
@@ -112,7 +112,7 @@ sdlf_status ranks_check(rank_settings *s, const arguments *given, const char *ca
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--communicator threads is chosen by --devices on the host, not by name");
     if (s->devices == NULL && s->communicator == NULL && arguments_given(given, "communicator-timeout"))
         return sdlf_fail(SDLF_ERROR_ARGUMENT, "--communicator-timeout needs --communicator NAME");
-    if (s->devices != NULL || s->communicator != NULL) sdlf_set_message_function(tell_of_end, NULL);
+    if (s->devices != NULL || s->communicator != NULL) sdlf_set_message_function(report_end, NULL);
     if (s->devices == NULL) return SDLF_OK;
     static const char *const others[] = {"device", "communicator", "communicator-timeout"};
     for (size_t i = 0; i < sizeof others / sizeof others[0]; i++)

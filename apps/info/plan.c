@@ -33,7 +33,7 @@ static void cell_count(table *t, int64_t count)
 
 /* True if a layer's name is its type, except for a number that distinguishes layers of one type ("relu_2"). True also for
  * the loss that a plan adds. */
-static bool says_type(const char *name, const char *type)
+static bool is_named_by_type(const char *name, const char *type)
 {
     if (strcmp(name, "loss") == 0) return true;
     while (*name) {
@@ -78,7 +78,7 @@ static void print_layers(const terminal *out, const sdlf_plan *plan, bool traini
     for (int i = 0; i < sdlf_plan_layer_count(plan); i++) {
         sdlf_layer_info info = sdlf_plan_layer_info(plan, i);
         table_cell(t, "%s", info.layer);
-        table_cell(t, "%s", says_type(info.layer, info.type) ? "" : info.type);
+        table_cell(t, "%s", is_named_by_type(info.layer, info.type) ? "" : info.type);
         table_cell(t, "%s", sdlf_shape_print(info.shape).text);
         if (spread) cell_calculators(t, &info);
         if (!spread) table_cell(t, "%s", "");

@@ -39,7 +39,7 @@ static bool ends_in(const char *path, const char *end)
 }
 
 /* Reads the first bytes of a regular file; 0: there are none. */
-static size_t look_into(const char *path, unsigned char *byte, size_t size)
+static size_t read_first_bytes(const char *path, unsigned char *byte, size_t size)
 {
     struct stat at;
     FILE *file = stat(path, &at) == 0 && S_ISREG(at.st_mode) ? fopen(path, "rb") : NULL;
@@ -52,7 +52,7 @@ static size_t look_into(const char *path, unsigned char *byte, size_t size)
 file_type file_type_of(const char *path)
 {
     unsigned char byte[LOOK];
-    size_t count = look_into(path, byte, sizeof byte);
+    size_t count = read_first_bytes(path, byte, sizeof byte);
     if (is_safetensors(byte, count)) return FILE_TYPE_SAFETENSORS;
     if (is_json(byte, count)) return FILE_TYPE_JSON;
     if (is_onnx(byte, count) || ends_in(path, ".onnx")) return FILE_TYPE_ONNX;
@@ -63,7 +63,7 @@ file_type file_type_of(const char *path)
 sdlf_status file_type_refuse_other(const char *path, const char *expected)
 {
     unsigned char byte[SHOWN];
-    size_t count = look_into(path, byte, sizeof byte), letters = 0;
+    size_t count = read_first_bytes(path, byte, sizeof byte), letters = 0;
     if (count == 0 || file_type_of(path) != FILE_TYPE_OTHER) return SDLF_OK;
     if (count >= 2 && byte[0] == 0x1f && byte[1] == 0x8b)
         return sdlf_fail(SDLF_ERROR_FORMAT, "%s: expected %s, found a gzip-compressed file; decompress it first", path,

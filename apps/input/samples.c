@@ -55,7 +55,7 @@ sdlf_status samples_open(sdlf_dataset **data, const samples_request *request)
     return status;
 }
 
-static bool says_how(const char *part)
+static bool is_option(const char *part)
 {
     return strcmp(part, "all") == 0 || strncmp(part, "label=", 6) == 0 || strncmp(part, "shape=", 6) == 0;
 }
@@ -67,7 +67,7 @@ static bool next_part(const char **at, char part[PATH_MAX])
         size_t length = strcspn(*at, ",");
         snprintf(part, PATH_MAX, "%.*s", (int)length, *at);
         *at += length + ((*at)[length] == ',');
-        if (!says_how(part)) return true;
+        if (!is_option(part)) return true;
     }
     return false;
 }

@@ -26,7 +26,7 @@ double parity_tolerance(sdlf_dtype dtype, sdlf_math a, sdlf_math b)
     return by_math[a] > by_math[b] ? by_math[a] : by_math[b];
 }
 
-static bool goes_on(sdlf_status status)
+static bool can_continue(sdlf_status status)
 {
     return status == SDLF_OK && interrupt_signal() == 0;
 }
@@ -115,7 +115,7 @@ static bool find_pair(const comparing *c, int index, bool gradient, sdlf_binding
 static sdlf_status compare_outputs(comparing *c)
 {
     sdlf_status status = SDLF_OK;
-    for (int i = 0; i <= sdlf_model_layer_count(c->options->model[0]) && goes_on(status); i++) {
+    for (int i = 0; i <= sdlf_model_layer_count(c->options->model[0]) && can_continue(status); i++) {
         sdlf_binding pair[2];
         const sdlf_layer_class *type = layer_class(c, i);
         if (!find_pair(c, i, false, pair)) continue;
@@ -173,7 +173,7 @@ static sdlf_status compare_parameters(comparing *c, int index, parity_kind kind,
 static sdlf_status compare_gradients(comparing *c)
 {
     sdlf_status status = SDLF_OK;
-    for (int i = sdlf_model_layer_count(c->options->model[0]); i >= 0 && goes_on(status); i--) {
+    for (int i = sdlf_model_layer_count(c->options->model[0]); i >= 0 && can_continue(status); i--) {
         sdlf_binding pair[2];
         double scale = 0;
         if (find_pair(c, i, true, pair)) {
@@ -201,7 +201,7 @@ static sdlf_status compare_statistics(comparing *c)
 static sdlf_status run_both(comparing *c, bool backward)
 {
     sdlf_status status = SDLF_OK;
-    for (int side = 0; side < 2 && goes_on(status); side++) {
+    for (int side = 0; side < 2 && can_continue(status); side++) {
         status = backward ? sdlf_plan_backward(c->plan[side]) : sdlf_plan_forward(c->plan[side]);
         if (status == SDLF_OK) status = sdlf_plan_synchronize(c->plan[side]);
     }
@@ -214,13 +214,13 @@ static sdlf_status compare_all(comparing *c)
     sdlf_status status = run_both(c, false);
     interrupt_waits(); /* from here on there is something to show */
     if (status == SDLF_OK) status = compare_outputs(c);
-    if (goes_on(status) && o->mode == SDLF_TRAIN) {
+    if (can_continue(status) && o->mode == SDLF_TRAIN) {
         if (!o->own_activations) status = share_activations(c);
-        if (goes_on(status)) status = run_both(c, true);
-        if (goes_on(status)) status = compare_gradients(c);
-        if (goes_on(status)) status = compare_statistics(c);
+        if (can_continue(status)) status = run_both(c, true);
+        if (can_continue(status)) status = compare_gradients(c);
+        if (can_continue(status)) status = compare_statistics(c);
     }
-    c->result->all = goes_on(status);
+    c->result->all = can_continue(status);
     return status;
 }
 

@@ -59,7 +59,7 @@ static sdlf_status check_shapes(evaluation_run *c, report_evaluation *j, sdlf_mo
 }
 
 /* Insertion sort: few are kept. */
-static void keep_mistake(evaluation_run *c, report_evaluation *j, mistake one)
+static void insert_mistake(evaluation_run *c, report_evaluation *j, mistake one)
 {
     int at = j->worst_count;
     while (at > 0 && j->worst[at - 1].probability < one.probability) at--;
@@ -83,7 +83,7 @@ static sdlf_status evaluate_sample(evaluation_run *c, report_evaluation *j, cons
     e->correct += best == truth;
     c->loss_sum -= log(fmax(c->probability[truth], 1e-30));
     if (best != truth)
-        keep_mistake(
+        insert_mistake(
             c, j,
             (mistake){.sample = e->samples, .truth = truth, .taken_for = best, .probability = c->probability[best]});
     e->samples++;

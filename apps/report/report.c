@@ -221,7 +221,7 @@ static sdlf_status time_layers(session *s)
 }
 
 /* Runs the network on one image. Without options that request it, only if possible. */
-static sdlf_status look_at_picture(session *s)
+static sdlf_status explain_picture(session *s)
 {
     bool asked = s->set.picture || arguments_given(&s->given, "sample") || arguments_given(&s->given, "class") ||
                  s->set.cam_layer;
@@ -260,7 +260,7 @@ static sdlf_status outline_plans(session *s)
     return status == SDLF_ERROR_MEMORY ? status : SDLF_OK;
 }
 
-static sdlf_status look_at_model(session *s)
+static sdlf_status inspect_model(session *s)
 {
     sdlf_status status = machine_open_one(&s->machine, &s->set.choice, s->set.calculator, &s->calculator);
     if (status == SDLF_OK) status = network_open_weights(&s->model, s->weights, NULL, &s->set.dimensions);
@@ -268,7 +268,7 @@ static sdlf_status look_at_model(session *s)
     labels_of_model(&s->names, s->model);
     status = network_graph_make(&s->graph, s->model);
     if (status == SDLF_OK) status = judge_model(s);
-    if (status == SDLF_OK) status = look_at_picture(s);
+    if (status == SDLF_OK) status = explain_picture(s);
     if (status == SDLF_OK) status = outline_plans(s);
     if (status == SDLF_OK && !s->set.no_time && interrupt_signal() == 0) status = time_layers(s);
     return status;
@@ -296,7 +296,7 @@ static sdlf_status report(session *s)
         status = sdlf_fail(SDLF_ERROR_ARGUMENT, "--picture %s is for a model, but none is given", s->set.picture);
     if (status != SDLF_OK) return status;
     interrupt_waits();
-    if (s->weights) status = look_at_model(s);
+    if (s->weights) status = inspect_model(s);
     if (status != SDLF_OK) return status;
     if (!s->test) take_test_of_run(s);
     const page shown = {.runs = s->runs,

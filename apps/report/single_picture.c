@@ -102,7 +102,7 @@ static bool shows(activation *a, sdlf_model *model, sdlf_plan *plan, int layer)
 }
 
 /* Keeps layers evenly spaced from the first that can be shown to the last. */
-static void keep_layers(single_picture *c, sdlf_model *model, sdlf_plan *plan)
+static void choose_layers(single_picture *c, sdlf_model *model, sdlf_plan *plan)
 {
     activation a;
     int all = 0, seen = 0, layers = sdlf_model_layer_count(model);
@@ -136,7 +136,7 @@ sdlf_status single_picture_run(single_picture *c, sdlf_model *model, sdlf_calcul
     if (status == SDLF_OK) status = sdlf_plan_forward(plan);
     if (status == SDLF_OK) status = sdlf_plan_synchronize(plan);
     if (status == SDLF_OK) status = read_scores(c, plan, model);
-    if (status == SDLF_OK) keep_layers(c, model, plan);
+    if (status == SDLF_OK) choose_layers(c, model, plan);
     sdlf_plan_free(plan);
     return sdlf_fail_context(status, "%s", c->name);
 }

@@ -128,7 +128,7 @@ run_figures run_figures_of(const run_log *run)
 
 /* ---- options ---- */
 
-static bool is_told_elsewhere(const char *key)
+static bool is_shown_elsewhere(const char *key)
 {
     static const char *const keys[] = {"event",   "trained",   "command",     "own_options", "out",       "checkpoint",
                                        "log",     "log_steps", "tensorboard", "quiet",       "confusion", "no_save",
@@ -179,7 +179,7 @@ run_difference *run_differences(const run_log *runs, int run_count, int *count)
         {
             bool wanted =
                 run_count == 1 ? !json_is_null(value) && !json_is_false(value) : !all_equal(runs, run_count, key);
-            if (!wanted || is_told_elsewhere(key) || is_seen(runs, r, key)) continue;
+            if (!wanted || is_shown_elsewhere(key) || is_seen(runs, r, key)) continue;
             list = memory_resize(list, (size_t)(*count + 1) * sizeof *list);
             run_difference *difference = &list[(*count)++];
             *difference = (run_difference){.key = key,

@@ -166,7 +166,7 @@ static sdlf_status make_token(char *token)
 }
 
 /* Discards libmicrohttpd's messages about connections. */
-static void say_nothing(void *user, const char *format, va_list values)
+static void ignore_message(void *user, const char *format, va_list values)
 {
     (void)user;
     (void)format;
@@ -184,7 +184,7 @@ sdlf_status http_open(http_server **server, int port, http_answerer *answer, voi
     if (status == SDLF_OK) {
         s->daemon =
             MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_ERROR_LOG, 0, NULL, NULL, on_request, s,
-                             MHD_OPTION_EXTERNAL_LOGGER, say_nothing, NULL, MHD_OPTION_SOCK_ADDR, &here,
+                             MHD_OPTION_EXTERNAL_LOGGER, ignore_message, NULL, MHD_OPTION_SOCK_ADDR, &here,
                              MHD_OPTION_CONNECTION_LIMIT, (unsigned)HTTP_CONNECTIONS, MHD_OPTION_CONNECTION_TIMEOUT,
                              (unsigned)HTTP_SECONDS, MHD_OPTION_NOTIFY_COMPLETED, on_end, NULL, MHD_OPTION_END);
         if (!s->daemon) status = sdlf_fail(SDLF_ERROR_IO, "cannot listen on 127.0.0.1:%d: %s", port, strerror(errno));

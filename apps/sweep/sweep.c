@@ -147,7 +147,7 @@ static sdlf_status check_trials(const session *s)
 }
 
 /* Records the sweep's words: a folder holds the runs of one list of words, so that no others are mistaken for them. */
-static sdlf_status keep_words(const session *s)
+static sdlf_status copy_words(const session *s)
 {
     memory_text text;
     if (!memory_text_open(&text)) memory_exhausted();
@@ -209,7 +209,7 @@ static void count_run(combination *c, const char *path)
 
 static sdlf_status run_all(session *s)
 {
-    sdlf_status status = keep_words(s);
+    sdlf_status status = copy_words(s);
     if (status != SDLF_OK) return status;
     int64_t total = s->count * s->set.seeds, at = 0;
     interrupt_waits();

@@ -21,7 +21,7 @@ static volatile sig_atomic_t watched;
 
 /* Called when the work is still running one second after the signal: tells the user that the keys were
  * received. */
-static void say_heard(int number)
+static void acknowledge_signal(int number)
 {
     static const char text[] = "stopping after the current step; a second signal ends at once\n";
     int before = errno;
@@ -60,7 +60,7 @@ static void handle(void (*handler)(int))
         if (before.sa_handler != SIG_IGN) sigaction(signals[i], &action, NULL); /* nohup stays nohup */
     }
     if (handler == SIG_DFL) alarm(0);
-    action = (struct sigaction){.sa_handler = say_heard, .sa_flags = SA_RESTART};
+    action = (struct sigaction){.sa_handler = acknowledge_signal, .sa_flags = SA_RESTART};
     sigemptyset(&action.sa_mask);
     sigaction(SIGALRM, &action, NULL);
 }

@@ -33,7 +33,7 @@ static bool wait_to_write(int file, int *moments)
     return *moments < MOMENTS;
 }
 
-static sdlf_status given_up(const char *name)
+static sdlf_status fail_without_reader(const char *name)
 {
     return sdlf_fail(SDLF_ERROR_INTERRUPTED, "nothing reads %s", name);
 }
@@ -45,7 +45,7 @@ static sdlf_status open_to_write(int *file, const char *path)
     while ((*file = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK)) < 0) {
         if (errno != ENXIO && errno != EINTR)
             return sdlf_fail(SDLF_ERROR_IO, "cannot open '%s': %s", path, strerror(errno));
-        if (!wait_to_write(-1, &moments)) return given_up(path);
+        if (!wait_to_write(-1, &moments)) return fail_without_reader(path);
     }
     return SDLF_OK;
 }
@@ -58,7 +58,7 @@ sdlf_status pipe_write(const char *path, const void *bytes, size_t size)
     sdlf_status status = standard ? SDLF_OK : open_to_write(&file, path);
     while (status == SDLF_OK && size > 0) {
         if (!wait_to_write(file, &moments)) {
-            status = given_up(name);
+            status = fail_without_reader(name);
             break;
         }
         /* a blocking standard output may wait on a write of more than PIPE_BUF bytes: whether it blocks was set by our
@@ -67,7 +67,8 @@ sdlf_status pipe_write(const char *path, const void *bytes, size_t size)
         if (count < 0 && (errno == EAGAIN || errno == EINTR)) continue;
         if (count < 0) {
             bool left = errno == EPIPE && interrupt_signal() == SIGPIPE;
-            status = left ? given_up(name) : sdlf_fail(SDLF_ERROR_IO, "cannot write '%s': %s", name, strerror(errno));
+            status = left ? fail_without_reader(name)
+                          : sdlf_fail(SDLF_ERROR_IO, "cannot write '%s': %s", name, strerror(errno));
             break;
         }
         at += count;

@@ -31,7 +31,7 @@ struct training_curves {
     int notes;  /* the count of notes: one may be repeated */
 };
 
-static void say(training_curves *c, char *note)
+static void set_note(training_curves *c, char *note)
 {
     free(c->note);
     c->note = note;
@@ -59,7 +59,7 @@ void training_curves_progress(training_curves *c, const sdlf_progress *now)
     if (now->event == SDLF_PROGRESS_EPOCH) {
         json_array_append_new(c->run.epochs, training_log_line(now));
     } else if (now->event == SDLF_PROGRESS_UNSAVED) {
-        say(c, memory_print("Not saved: %s.", sdlf_error_message()));
+        set_note(c, memory_print("Not saved: %s.", sdlf_error_message()));
     } else if (++c->seen % c->every == 0) {
         json_array_append_new(c->run.steps, training_log_line(now));
         if (json_array_size(c->run.steps) > STEPS_MOST) thin(c);
@@ -75,8 +75,8 @@ bool training_curves_go_on(training_curves *c, sdlf_status status)
     if (goes_on && !saved) terminal_warning("train", "%s; training goes on", sdlf_error_message());
     pthread_mutex_lock(&c->lock);
     if (goes_on)
-        say(c, saved ? memory_print("Saved after step %" PRId64 " of epoch %d.", c->now.step, c->now.epoch)
-                     : memory_print("Not saved: %s. Training goes on.", sdlf_error_message()));
+        set_note(c, saved ? memory_print("Saved after step %" PRId64 " of epoch %d.", c->now.step, c->now.epoch)
+                          : memory_print("Not saved: %s. Training goes on.", sdlf_error_message()));
     pthread_mutex_unlock(&c->lock);
     return goes_on && interrupt_signal() == 0;
 }

@@ -68,7 +68,7 @@ static void mend_log(const char *path)
 }
 
 /* Renames a log of an earlier run to FILE.1, or the first number that is free. */
-static sdlf_status keep_older(const char *path)
+static sdlf_status rename_older(const char *path)
 {
     enum { MOST = 10000 };
     struct stat at;
@@ -91,7 +91,7 @@ sdlf_status training_log_open(training_log *log, const char *path, bool append, 
     *log = (training_log){.path = path, .every = every};
     if (!path) return SDLF_OK;
     if (append) mend_log(path);
-    sdlf_status status = append ? SDLF_OK : keep_older(path);
+    sdlf_status status = append ? SDLF_OK : rename_older(path);
     if (status != SDLF_OK) return status;
     log->file = fopen(path, append ? "a" : "w");
     if (log->file && append) log->whole = fseeko(log->file, 0, SEEK_END) == 0 ? ftello(log->file) : 0;

@@ -56,7 +56,7 @@ static void on_progress(const sdlf_progress *now, void *user)
 }
 
 /* "saved  simple_cnn.safetensors (25.7 MB); continue with --resume simple_cnn.safetensors" */
-static void say_saved(const train_session *s, bool finished)
+static void print_saved(const train_session *s, bool finished)
 {
     report_label(&s->out, "saved");
     int64_t size = output_file_size(s->out_path);
@@ -132,7 +132,7 @@ static int finish(showing *show)
     if (!s->set.quiet) {
         print_summary(show, evaluated ? &evaluation : NULL);
         bool done = sdlf_model_training_state(s->model)->epoch == s->options.epochs;
-        if (s->out_path) say_saved(s, done);
+        if (s->out_path) print_saved(s, done);
     }
     sdlf_evaluation_release(&evaluation);
     if (astray && tells) terminal_error("train", "%s", sdlf_error_message());
@@ -148,7 +148,7 @@ static int stopped(const showing *show)
         printf("stopped by %s in epoch %d of %d, after step %" PRId64 " of %" PRId64 "\n",
                here ? interrupt_name() : "a signal to another rank", show->last.epoch, show->last.epochs,
                show->last.step, show->last.steps);
-        if (s->out_path) say_saved(s, false);
+        if (s->out_path) print_saved(s, false);
         if (!s->out_path) puts("nothing was kept, as --no-save asks");
     }
     return COMMAND_SIGNAL + (here ? interrupt_signal() : SIGINT);
@@ -184,7 +184,7 @@ static int failed_rank(const showing *show, sdlf_status status)
 }
 
 /* --dry-run: prints every option, and the run as one command with the options of the network and the checkpoint. */
-static int say_command(train_session *s)
+static int print_command(train_session *s)
 {
     s->set.dry_run = false;
     if (!s->set.quiet) {
@@ -207,7 +207,7 @@ static int train(showing *show)
     if (status != SDLF_OK && s->ranks != NULL) return failed_rank(show, status);
     if (status != SDLF_OK) return command_conclude("train", status);
     bool leads = s->ranks == NULL || s->ranks->rank == 0;
-    if (s->set.dry_run) return leads ? say_command(s) : COMMAND_OK;
+    if (s->set.dry_run) return leads ? print_command(s) : COMMAND_OK;
     show->progress = progress_begin(&s->out, s->test != NULL);
     bool several = s->train->labels.dtype == SDLF_INT32 && s->train->labels.shape.rank > 1;
     show->progress.sequences = several && s->train->labels.shape.rank == 2;

@@ -109,7 +109,7 @@ static void close_threads(sdlf_communicator *base)
 }
 
 /* The first of the ranks that has left; -1: none. */
-static int find_left(const sdlf_rank_group *group, int count)
+static int find_departed(const sdlf_rank_group *group, int count)
 {
     for (int i = 0; i < count; i++)
         if (group->rank[i].state == RANK_LEFT) return i;
@@ -126,7 +126,7 @@ static sdlf_status meet(sdlf_rank_group *group, meeting *where, int count)
         where->round++;
         pthread_cond_broadcast(&group->moved);
     }
-    while (where->round == round && (left = find_left(group, count)) < 0)
+    while (where->round == round && (left = find_departed(group, count)) < 0)
         pthread_cond_wait(&group->moved, &group->lock);
     pthread_mutex_unlock(&group->lock);
     return left < 0 ? SDLF_OK : sdlf_fail(SDLF_ERROR_DEVICE, "rank %d has ended, and the others wait for it", left);

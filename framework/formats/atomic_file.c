@@ -184,7 +184,7 @@ static void release(atomic_file *file)
 }
 
 /* Examines the target. *in_place: it is no regular file, and is written to directly. */
-static sdlf_status look(atomic_file *file, const char *path, struct stat *old, bool *exists, bool *in_place)
+static sdlf_status inspect_target(atomic_file *file, const char *path, struct stat *old, bool *exists, bool *in_place)
 {
     *file = (atomic_file){.descriptor = -1, .folder = -1};
     if (path == NULL || path[0] == '\0') return sdlf_fail(SDLF_ERROR_ARGUMENT, "the path of a file to write is empty");
@@ -209,7 +209,7 @@ sdlf_status atomic_file_open_with(atomic_file *file, const char *path, const cha
 {
     struct stat old;
     bool exists, in_place;
-    sdlf_status status = look(file, path, &old, &exists, &in_place);
+    sdlf_status status = inspect_target(file, path, &old, &exists, &in_place);
     if (status == SDLF_OK && in_place) {
         file->descriptor = open(file->target, O_WRONLY | O_CLOEXEC);
         if (file->descriptor < 0) status = io_error("open", file->target);
@@ -241,7 +241,7 @@ sdlf_status atomic_file_check(const char *path)
     atomic_file file;
     struct stat old;
     bool exists, in_place;
-    sdlf_status status = look(&file, path, &old, &exists, &in_place);
+    sdlf_status status = inspect_target(&file, path, &old, &exists, &in_place);
     bool done = status != SDLF_OK || in_place || takes_nameless(file.target);
     release(&file);
     if (done) return status;
@@ -269,7 +269,7 @@ sdlf_status atomic_file_write(atomic_file *file, const void *bytes, size_t count
 
 /* Syncs and closes the file; the lock on its temporary name is kept in another descriptor, until it has its
  * own. */
-static sdlf_status settle(atomic_file *file, int *lock)
+static sdlf_status sync_and_close(atomic_file *file, int *lock)
 {
     assert(file->descriptor >= 0);
     sdlf_status status = SDLF_OK;
@@ -283,7 +283,7 @@ static sdlf_status settle(atomic_file *file, int *lock)
 
 sdlf_status atomic_file_commit_locked(atomic_file *file, int *lock)
 {
-    sdlf_status status = settle(file, lock);
+    sdlf_status status = sync_and_close(file, lock);
     bool placed = status == SDLF_OK && file->temporary != NULL;
     if (placed) status = replace_target(file);
     if (placed && status == SDLF_OK) status = sync_folder(file);

@@ -104,7 +104,7 @@ static sdlf_status check_rest(const npy_file *file)
     return known ? check_size(file, (int64_t)(about.st_size - at)) : SDLF_OK;
 }
 
-static sdlf_status look(npy_file *file)
+static sdlf_status read_header(npy_file *file)
 {
     enum { MOST = 1 << 20 };
     size_t length = 0;
@@ -124,7 +124,7 @@ sdlf_status npy_open(npy_file *file, const char *path)
 {
     *file = (npy_file){.name = path, .descriptor = open(path, O_RDONLY | O_CLOEXEC)};
     if (file->descriptor < 0) return sdlf_fail(SDLF_ERROR_IO, "cannot open '%s': %s", path, strerror(errno));
-    sdlf_status status = look(file);
+    sdlf_status status = read_header(file);
     if (status != SDLF_OK) npy_close(file);
     return status;
 }
@@ -133,7 +133,7 @@ sdlf_status npy_open_from(npy_file *file, const char *name, size_t size,
                           sdlf_status (*read)(void *context, void *bytes, size_t count, size_t *found), void *context)
 {
     *file = (npy_file){.name = name, .descriptor = -1, .left = size, .read = read, .context = context};
-    return look(file);
+    return read_header(file);
 }
 
 void npy_close(npy_file *file)
@@ -203,7 +203,7 @@ sdlf_status npy_parse(sdlf_tensor *tensor, const void *bytes, size_t size, const
 {
     npy_file file = {.name = name, .descriptor = -1, .bytes = bytes, .left = size};
     *tensor = (sdlf_tensor){.dtype = SDLF_NONE};
-    sdlf_status status = look(&file);
+    sdlf_status status = read_header(&file);
     return status == SDLF_OK ? take_all(&file, tensor) : status;
 }
 

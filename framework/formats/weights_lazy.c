@@ -12,7 +12,7 @@ typedef struct weights_left {
     safetensors_entry *entry; /* of each parameter */
 } weights_left;
 
-static sdlf_status read_left(void *self, int parameter, int64_t first, int64_t count, float *values)
+static sdlf_status read_pieces(void *self, int parameter, int64_t first, int64_t count, float *values)
 {
     const weights_left *left = self;
     sdlf_status status =
@@ -26,7 +26,7 @@ static bool reads_pieces(const void *self, int parameter)
     return true;
 }
 
-static void close_left(void *self)
+static void close_file(void *self)
 {
     weights_left *left = self;
     if (left->file.path != NULL) safetensors_close(&left->file);
@@ -71,12 +71,12 @@ sdlf_status sdlf_model_open_to_take(sdlf_model **model, const char *path)
     if (status == SDLF_OK) status = weights_open_network(&made, &left->file);
     if (status == SDLF_OK) status = describe(made, left);
     if (status != SDLF_OK) {
-        close_left(left);
+        close_file(left);
         sdlf_model_free(made);
         return status;
     }
-    model_defer_values(made,
-                       (model_source){.read = read_left, .in_pieces = reads_pieces, .close = close_left, .file = left});
+    model_defer_values(
+        made, (model_source){.read = read_pieces, .in_pieces = reads_pieces, .close = close_file, .file = left});
     *model = made;
     return SDLF_OK;
 }

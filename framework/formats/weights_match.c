@@ -34,7 +34,7 @@ static sdlf_status check_entry(const safetensors_file *file, const safetensors_e
 }
 
 /* "; the file holds weights of 'lenet5', this network is 'mlp'", if the names differ. */
-static void tell_networks(char *text, size_t size, const safetensors_file *file, const sdlf_model *model)
+static void list_networks(char *text, size_t size, const safetensors_file *file, const sdlf_model *model)
 {
     text[0] = '\0';
     const char *network = safetensors_metadata(&file->header, WEIGHTS_NETWORK);
@@ -53,7 +53,7 @@ static sdlf_status fail_tensors(const loaded_weights *weights, const sdlf_model 
                                 const char *name, sdlf_shape shape)
 {
     char networks[240];
-    tell_networks(networks, sizeof networks, weights->file, model);
+    list_networks(networks, sizeof networks, weights->file, model);
     return sdlf_fail(SDLF_ERROR_FORMAT, "%s: %s '%s' of shape %s%s", weights->file->path, what, text_show(name).text,
                      sdlf_shape_print(shape).text, networks);
 }

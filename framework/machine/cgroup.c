@@ -66,7 +66,7 @@ static int64_t cached(const group *g, const char *active, const char *inactive)
     return sum;
 }
 
-static void look_at_memory(const group *g, bool unified, cgroup_limits *limits)
+static void read_memory_limits(const group *g, bool unified, cgroup_limits *limits)
 {
     int64_t limit, used;
     if (!number_of(g, unified ? "memory.max" : "memory.limit_in_bytes", &limit)) return; /* "max" */
@@ -83,7 +83,7 @@ static void look_at_memory(const group *g, bool unified, cgroup_limits *limits)
     lower(&limits->available, left);
 }
 
-static void look_at_quota(const group *g, bool unified, cgroup_limits *limits)
+static void read_cpu_quota(const group *g, bool unified, cgroup_limits *limits)
 {
     int64_t quota, period;
     char path[PATH_BYTES];
@@ -103,7 +103,7 @@ static void look_at_quota(const group *g, bool unified, cgroup_limits *limits)
 
 /* ---- from the group to the top of the mounted hierarchy ---- */
 
-static void look_upwards(search *s, const char *mount, const char *below, bool memory, bool cpu, bool unified)
+static void read_ancestors(search *s, const char *mount, const char *below, bool memory, bool cpu, bool unified)
 {
     group g = {.root = s->root};
     int length = snprintf(g.path, sizeof g.path, "%s%s", mount, below);
@@ -112,8 +112,8 @@ static void look_upwards(search *s, const char *mount, const char *below, bool m
     for (;;) {
         size_t used = strlen(g.path);
         while (used > top && g.path[used - 1] == '/') g.path[--used] = '\0';
-        if (memory) look_at_memory(&g, unified, &s->limits);
-        if (cpu) look_at_quota(&g, unified, &s->limits);
+        if (memory) read_memory_limits(&g, unified, &s->limits);
+        if (cpu) read_cpu_quota(&g, unified, &s->limits);
         if (used <= top) return;
         *strrchr(g.path, '/') = '\0';
     }
@@ -156,10 +156,10 @@ static void take_mount(search *s, char *line)
     bool memory = about != NULL && lists(about, "memory"), cpu = about != NULL && lists(about, "cpu");
     unescape(mounted);
     unescape(mount);
-    if (unified && s->unified[0] != '\0') look_upwards(s, mount, below(s->unified, mounted), true, true, true);
+    if (unified && s->unified[0] != '\0') read_ancestors(s, mount, below(s->unified, mounted), true, true, true);
     if (unified) return;
-    if (memory && s->memory[0] != '\0') look_upwards(s, mount, below(s->memory, mounted), true, false, false);
-    if (cpu && s->cpu[0] != '\0') look_upwards(s, mount, below(s->cpu, mounted), false, true, false);
+    if (memory && s->memory[0] != '\0') read_ancestors(s, mount, below(s->memory, mounted), true, false, false);
+    if (cpu && s->cpu[0] != '\0') read_ancestors(s, mount, below(s->cpu, mounted), false, true, false);
 }
 
 /* "NUMBER:CONTROLLERS:PATH"; version 2 is "0::PATH". */

@@ -73,8 +73,7 @@ static void limit_by_ulimit(sdlf_machine *machine, const char *root, const char 
     if (number_behind(root, "/proc/self/limits", name, &most)) limit(machine, most, most > used ? most - used : 0, by);
 }
 
-static sdlf_status look_at_memory(sdlf_machine *machine, const char *root, const char *asked,
-                                  const cgroup_limits *group)
+static sdlf_status read_memory(sdlf_machine *machine, const char *root, const char *asked, const cgroup_limits *group)
 {
     statm used = read_statm(root);
     int64_t most;
@@ -115,7 +114,7 @@ sdlf_status machine_look(sdlf_machine *machine, const char *root, const char *as
         (sdlf_machine){.memory = INT64_MAX, .memory_by = "nothing", .available = INT64_MAX, .available_by = "nothing"};
     cgroup_limits group = cgroup_read(root);
     machine->processors = count_processors(group.processors);
-    return look_at_memory(machine, root, asked, &group);
+    return read_memory(machine, root, asked, &group);
 }
 
 sdlf_status sdlf_machine_look(sdlf_machine *machine)

@@ -140,7 +140,7 @@ static void find_lifetimes(sdlf_plan *plan)
 
 /* Extends lifetimes over steps that a calculator may run in one launch, as none of them is known to end before another
  * begins: the buffers of one must not overlap the outputs of another. */
-static void outlast_joined_steps(sdlf_plan *plan)
+static void extend_joined_lifetimes(sdlf_plan *plan)
 {
     for (int i = 1; i < plan->buffer_count; i++) {
         plan_buffer *buffer = &plan->buffers[i];
@@ -280,7 +280,7 @@ sdlf_status plan_assign_offsets(sdlf_plan *plan)
     if (!plan->options.keep_activations) {
         for (int i = 0; i < plan->step_count; i++) reuse_in_place(plan, i);
     }
-    outlast_joined_steps(plan);
+    extend_joined_lifetimes(plan);
     arena_block *blocks = malloc((size_t)plan->buffer_count * sizeof *blocks);
     if (blocks == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
     int count = 0;

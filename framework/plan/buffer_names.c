@@ -9,25 +9,25 @@
 #include "framework/input_layer.h"
 
 /* The first description of a buffer is kept. */
-static void say(plan_words *words, const sdlf_tensor *tensor, const char *what, const char *name)
+static void describe(plan_words *words, const sdlf_tensor *tensor, const char *what, const char *name)
 {
     if (!sdlf_tensor_present(tensor) || words[tensor->buffer].name != NULL) return;
     words[tensor->buffer] = (plan_words){what, name};
 }
 
-static void name_kept(const sdlf_plan *plan, plan_words *words)
+static void describe_saved(const sdlf_plan *plan, plan_words *words)
 {
-    say(words, &plan->metrics, "the ", "sums of the loss");
-    say(words, &plan->loss_scale, "the ", "loss scale");
+    describe(words, &plan->metrics, "the ", "sums of the loss");
+    describe(words, &plan->loss_scale, "the ", "loss scale");
     for (int i = 1; i < plan->buffer_count; i++) {
         const plan_buffer *buffer = &plan->buffers[i];
         bool state = buffer->kind == BUFFER_STATE;
         if (words[i].name != NULL || (buffer->kind != BUFFER_PARAMETER && !state)) continue;
         words[i] = (plan_words){state ? "optimizer state of " : "", plan->model->parameters[buffer->parameter].name};
     }
-    say(words, &plan->feed.rate, "the ", "learning rate");
-    say(words, &plan->feed.step, "the ", "step's number");
-    say(words, &plan->feed.index, "the ", "batch's indices");
+    describe(words, &plan->feed.rate, "the ", "learning rate");
+    describe(words, &plan->feed.step, "the ", "step's number");
+    describe(words, &plan->feed.index, "the ", "batch's indices");
 }
 
 /* Layer outputs come first: a view shares the memory of the layer that computes it. */
@@ -37,10 +37,10 @@ static void name_values(const sdlf_plan *plan, plan_words *words)
         const plan_node *node = &plan->nodes[i];
         bool is_input = node->layer->type == &sdlf_input_layer_class;
         for (int j = 0; j < node->output_count; j++)
-            say(words, &plan->values[node->first_value + j].tensor, is_input ? "input " : "output of ",
-                node->layer->name);
+            describe(words, &plan->values[node->first_value + j].tensor, is_input ? "input " : "output of ",
+                     node->layer->name);
         for (int j = 0; j < node->saved_count; j++)
-            say(words, &plan->saved[node->first_saved + j], "what is kept by ", node->layer->name);
+            describe(words, &plan->saved[node->first_saved + j], "what is kept by ", node->layer->name);
     }
 }
 
@@ -49,17 +49,17 @@ static void name_gradients(const sdlf_plan *plan, plan_words *words)
     for (int i = 0; i < plan->node_count; i++) {
         const plan_node *node = &plan->nodes[i];
         for (int j = 0; j < node->output_count; j++)
-            say(words, &plan->values[node->first_value + j].gradient, "output gradient of ", node->layer->name);
+            describe(words, &plan->values[node->first_value + j].gradient, "output gradient of ", node->layer->name);
     }
     for (int i = 0; i < plan->model->parameter_count && plan->gradients != NULL; i++)
-        say(words, &plan->gradients[i], "gradient of ", plan->model->parameters[i].name);
+        describe(words, &plan->gradients[i], "gradient of ", plan->model->parameters[i].name);
 }
 
 plan_words *plan_name_buffers(const sdlf_plan *plan)
 {
     plan_words *words = calloc((size_t)plan->buffer_count, sizeof *words);
     if (words == NULL) return NULL;
-    name_kept(plan, words);
+    describe_saved(plan, words);
     name_values(plan, words);
     name_gradients(plan, words);
     return words;

@@ -60,7 +60,7 @@ static sdlf_status draw_buffers(sdlf_plan *plan, int *by, bool *all)
 }
 
 /* Stores a parameter's values in the model: from the buffer `by`, or, if that is 0, drawn here. */
-static sdlf_status keep_value(sdlf_plan *plan, int index, int by)
+static sdlf_status store_value(sdlf_plan *plan, int index, int by)
 {
     sdlf_parameter *parameter = &plan->model->parameters[index];
     if (by != 0) return plan_download(plan, by, 0, parameter->value.data, sdlf_tensor_bytes(&parameter->value));
@@ -77,7 +77,7 @@ sdlf_status plan_draw_parameters(sdlf_plan *plan, bool keep)
     bool all;
     sdlf_status status = draw_buffers(plan, by, &all);
     if (status == SDLF_OK) status = sdlf_plan_synchronize(plan);
-    for (int p = 0; p < count && keep && status == SDLF_OK; p++) status = keep_value(plan, p, by[p]);
+    for (int p = 0; p < count && keep && status == SDLF_OK; p++) status = store_value(plan, p, by[p]);
     if (status == SDLF_OK) status = all ? plan_prepare_parameters(plan) : sdlf_plan_load_parameters(plan);
     free(by);
     return status;

@@ -68,7 +68,7 @@ void plan_take_options(sdlf_plan *plan, const sdlf_plan *from)
 
 /* ---- after the sizes have changed ---- */
 
-static void settle(const sdlf_plan *plan, sdlf_tensor *tensor)
+static void rebind(const sdlf_plan *plan, sdlf_tensor *tensor)
 {
     if (sdlf_tensor_present(tensor) && plan->buffers[tensor->buffer].memory != NULL)
         *tensor = plan_bound(plan, *tensor);
@@ -79,8 +79,8 @@ sdlf_status plan_settle_sizes(sdlf_plan *plan)
     for (int i = 0; i < plan->step_count; i++) {
         plan_step *step = &plan->steps[i];
         sdlf_operation *op = &step->operation;
-        for (int j = 0; j < SDLF_MAX_INPUTS; j++) settle(plan, &op->in[j]);
-        for (int j = 0; j < SDLF_MAX_OUTPUTS; j++) settle(plan, &op->out[j]);
+        for (int j = 0; j < SDLF_MAX_INPUTS; j++) rebind(plan, &op->in[j]);
+        for (int j = 0; j < SDLF_MAX_OUTPUTS; j++) rebind(plan, &op->out[j]);
         if (plan_step_moves(step)) continue;
         int64_t wanted = sdlf_calculator_workspace(step->calculator, op);
         if (wanted > sdlf_tensor_bytes(&op->workspace))

@@ -30,7 +30,7 @@ static void emit(norm *n, const sdlf_operation *operation)
     if (n->status == SDLF_OK) n->status = plan_emit(n->plan, step->node, step->phase, step->calculator, operation);
 }
 
-static sdlf_tensor room(norm *n, sdlf_shape shape)
+static sdlf_tensor new_buffer(norm *n, sdlf_shape shape)
 {
     sdlf_tensor made = none;
     sdlf_dtype dtype = n->step->operation.in[0].dtype;
@@ -42,7 +42,7 @@ static sdlf_tensor room(norm *n, sdlf_shape shape)
 static sdlf_tensor binary(norm *n, sdlf_binary_function function, sdlf_tensor a, sdlf_tensor b, double scalar,
                           sdlf_tensor y)
 {
-    if (!sdlf_tensor_present(&y)) y = room(n, a.shape);
+    if (!sdlf_tensor_present(&y)) y = new_buffer(n, a.shape);
     emit(n, &(sdlf_operation){
                 .kind = SDLF_BINARY, .in = {a, b}, .out = {y}, .binary = {.function = function, .scalar = scalar}});
     return y;
@@ -56,7 +56,7 @@ static sdlf_tensor over_rows(const norm *n, sdlf_tensor channels)
 
 static sdlf_tensor reduce(norm *n, sdlf_reduction function, sdlf_tensor x, int axis)
 {
-    sdlf_tensor y = room(n, sdlf_shape_without(x.shape, axis));
+    sdlf_tensor y = new_buffer(n, sdlf_shape_without(x.shape, axis));
     emit(n,
          &(sdlf_operation){.kind = SDLF_REDUCE, .in = {x}, .out = {y}, .reduce = {.function = function, .axis = axis}});
     return y;
@@ -102,7 +102,7 @@ static void forward(norm *n)
     run_on(n, op->out[3], mean, 1);
     run_on(n, op->out[4], variance, n->count > 1 ? n->count / (n->count - 1) : 1);
     sdlf_tensor above = binary(n, SDLF_BINARY_ADD, variance, none, (double)op->batch_norm.epsilon, none);
-    sdlf_tensor root = room(n, above.shape), one = room(n, above.shape);
+    sdlf_tensor root = new_buffer(n, above.shape), one = new_buffer(n, above.shape);
     emit(n, &(sdlf_operation){
                 .kind = SDLF_ACTIVATION_FORWARD, .in = {above}, .out = {root}, .activation = {.function = SDLF_SQRT}});
     emit(n, &(sdlf_operation){.kind = SDLF_FILL, .out = {one}, .fill = {.value = 1}});
@@ -121,7 +121,7 @@ static void backward(norm *n)
     emit(n, &local);
     if (!sdlf_tensor_present(&op->out[0])) return;
     sdlf_tensor inverse = op->in[3], channels = inverse, dy = sdlf_tensor_reshape(op->in[4], n->rows);
-    sdlf_tensor both = room(n, sdlf_shape(2, channels.shape.dim[0]));
+    sdlf_tensor both = new_buffer(n, sdlf_shape(2, channels.shape.dim[0]));
     sdlf_tensor a = sdlf_tensor_reshape(sdlf_tensor_narrow(both, 0, 0, 1), channels.shape);
     sdlf_tensor b = sdlf_tensor_reshape(sdlf_tensor_narrow(both, 0, 1, 1), channels.shape);
     binary(n, SDLF_BINARY_MULTIPLY, op->out[2], none, 1 / n->count, a);
@@ -132,9 +132,9 @@ static void backward(norm *n)
         return;
     }
     sdlf_tensor slope = binary(n, SDLF_BINARY_MULTIPLY, b, inverse, 0, none);
-    sdlf_tensor one = room(n, channels.shape);
+    sdlf_tensor one = new_buffer(n, channels.shape);
     emit(n, &(sdlf_operation){.kind = SDLF_FILL, .out = {one}, .fill = {.value = 1}});
-    sdlf_tensor part = room(n, op->in[0].shape); /* a + xhat b */
+    sdlf_tensor part = new_buffer(n, op->in[0].shape); /* a + xhat b */
     emit(n, &(sdlf_operation){
                 .kind = SDLF_BATCH_NORM2D_INFER, .in = {op->in[0], slope, a, op->in[2], one}, .out = {part}});
     sdlf_tensor rest = binary(n, SDLF_BINARY_SUBTRACT, dy, sdlf_tensor_reshape(part, n->rows), 0, none);

@@ -33,7 +33,7 @@ bool plan_is_prepacked(const sdlf_operation *op, int i)
 }
 
 /* A buffer that is a different operand in different steps would need two buffers. */
-static void look_at_step(sdlf_plan *plan, const plan_step *step)
+static void inspect_step(sdlf_plan *plan, const plan_step *step)
 {
     const sdlf_operation *op = &step->operation;
     for (int i = 0; i < SDLF_MAX_INPUTS; i++) {
@@ -49,7 +49,7 @@ void plan_find_unpacked_weights(sdlf_plan *plan)
 {
     int largest[SDLF_MAX_INPUTS] = {0}; /* of each operand */
     for (int i = 1; i < plan->buffer_count; i++) plan->buffers[i].raw = may_be_raw(plan, &plan->buffers[i]);
-    for (int i = 0; i < plan->step_count; i++) look_at_step(plan, &plan->steps[i]);
+    for (int i = 0; i < plan->step_count; i++) inspect_step(plan, &plan->steps[i]);
     for (int i = 1; i < plan->buffer_count; i++) {
         const plan_buffer *buffer = &plan->buffers[i];
         int *most = &largest[buffer->operand];

@@ -150,7 +150,7 @@ void lab_bench_free(lab_bench *b)
 }
 
 /* A rung's operation with NHWC activations. */
-static sdlf_operation turned(sdlf_operation operation)
+static sdlf_operation in_channels_last(sdlf_operation operation)
 {
     operation.in[0] = sdlf_tensor_channels_last(operation.in[0]);
     operation.out[0] = sdlf_tensor_channels_last(operation.out[0]);
@@ -162,7 +162,7 @@ static sdlf_operation turned(sdlf_operation operation)
 static bool wants_channels_last(const sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     const sdlf_kernel_slot *slot = sdlf_calculator_slot(calculator, operation);
-    sdlf_operation last = turned(*operation);
+    sdlf_operation last = in_channels_last(*operation);
     if (!slot->channels_last || !sdlf_calculator_supports(calculator, &last)) return false;
     if (operation->algorithm == 0) return sdlf_calculator_prefers_channels_last(calculator, operation);
     return !sdlf_calculator_supports(calculator, operation);
@@ -184,7 +184,7 @@ int64_t lab_bench_bytes(sdlf_calculator *calculator, const sdlf_operation *opera
         sdlf_operation asked = *operation;
         asked.algorithm = rungs[i].algorithm;
         if (wants_channels_last(calculator, &asked)) {
-            asked = turned(asked);
+            asked = in_channels_last(asked);
             last = sdlf_tensor_bytes(&asked.in[0]) + sdlf_tensor_bytes(&asked.out[0]);
         }
         if (!sdlf_calculator_supports(calculator, &asked)) continue;
@@ -202,7 +202,7 @@ static sdlf_status turn(lab_bench *b, sdlf_calculator *calculator, sdlf_operatio
     sdlf_tensor x = operation->in[0];
     bool made = b->memory[3] != NULL;
     sdlf_status status = SDLF_OK;
-    *operation = turned(*operation);
+    *operation = in_channels_last(*operation);
     for (int i = 0; i < 2 && status == SDLF_OK; i++) {
         if (!b->memory[3 + i])
             status = b->calculator->type->allocate(b->calculator, sdlf_tensor_bytes(operand[i]), &b->memory[3 + i]);

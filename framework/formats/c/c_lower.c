@@ -86,7 +86,7 @@ static sdlf_status scratch(layer_sink *base, sdlf_dtype dtype, sdlf_shape shape,
 /* ---- steps ---- */
 
 /* True for a parameter output unchanged, possibly as another type: its elements are then written as that. */
-static bool gives_parameter(c_export *e, const sdlf_operation *operation)
+static bool aliases_parameter(c_export *e, const sdlf_operation *operation)
 {
     const sdlf_tensor *from = &operation->in[0], *to = &operation->out[0];
     if (operation->kind != SDLF_COPY || e->value[from->buffer].kind != C_WEIGHTS) return false;
@@ -110,7 +110,7 @@ static sdlf_status emit(layer_sink *base, const sdlf_operation *operation)
     if (status != SDLF_OK) return e->status = status;
     if (!c_supports(operation->kind))
         c_refuse(e, sink->layer, "networks as C have no operation '%s'", sdlf_operation_type(operation)->name);
-    if (!c_ok(e) || gives_parameter(e, operation)) return e->status;
+    if (!c_ok(e) || aliases_parameter(e, operation)) return e->status;
     if (e->step_count == e->step_capacity) {
         int capacity = e->step_capacity > 0 ? e->step_capacity * 2 : 64;
         c_step *grown = realloc(e->step, (size_t)capacity * sizeof *grown);

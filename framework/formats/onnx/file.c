@@ -29,7 +29,7 @@ static sdlf_status out_of_memory(const onnx_file *file)
     return sdlf_fail_context(read_budget_fail(&file->budget), "%s", file->path);
 }
 
-static sdlf_status keep_text(onnx_file *file, const wire_reader *reader, const char **text, const wire_field *field)
+static sdlf_status copy_text(onnx_file *file, const wire_reader *reader, const char **text, const wire_field *field)
 {
     if (field->type != WIRE_BYTES) return SDLF_OK;
     sdlf_status status = wire_need_text(reader, field->span);
@@ -104,7 +104,7 @@ static sdlf_status read_item(onnx_file *file, const wire_reader *reader, const w
         break;
     case INITIALIZER: return read_initializer(file, reader, field->span);
     case SPARSE_INITIALIZER: file->has_sparse = true; return SDLF_OK;
-    case GRAPH_NAME: return keep_text(file, reader, &file->graph_name, field);
+    case GRAPH_NAME: return copy_text(file, reader, &file->graph_name, field);
     default: return SDLF_OK;
     }
     return message != NULL ? SDLF_OK : failed_to_unpack(file);
@@ -179,8 +179,8 @@ static sdlf_status read_model(onnx_file *file, wire_reader reader)
             file->ir_version = (int64_t)field.value;
             file->is_model = true;
         }
-        if (field.number == PRODUCER) status = keep_text(file, &reader, &file->producer, &field);
-        if (field.number == PRODUCER_VERSION) status = keep_text(file, &reader, &file->producer_version, &field);
+        if (field.number == PRODUCER) status = copy_text(file, &reader, &file->producer, &field);
+        if (field.number == PRODUCER_VERSION) status = copy_text(file, &reader, &file->producer_version, &field);
         if (field.number == OPSET_IMPORT && is_bytes) status = read_opset(file, &reader, field.span);
         if (field.number == METADATA && is_bytes) status = read_metadata(file, &reader, field.span);
         if (field.number == FUNCTIONS && is_bytes) status = read_function(file, &reader, field.span);

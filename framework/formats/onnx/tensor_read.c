@@ -160,7 +160,7 @@ static sdlf_status read_field(contents *c, const wire_field *field)
 }
 
 /* First walk. The name is read before everything else, for the error messages. */
-static sdlf_status look(contents *c, bool name_alone)
+static sdlf_status read_fields(contents *c, bool name_alone)
 {
     wire_reader reader = c->reader;
     for (;;) {
@@ -289,8 +289,8 @@ sdlf_status onnx_tensor_read(onnx_tensor *tensor, wire_reader reader, onnx_folde
 {
     *tensor = (onnx_tensor){.name = ""};
     contents c = {.tensor = tensor, .arena = arena, .reader = reader};
-    sdlf_status status = look(&c, true);
-    if (status == SDLF_OK) status = look(&c, false);
+    sdlf_status status = read_fields(&c, true);
+    if (status == SDLF_OK) status = read_fields(&c, false);
     if (status != SDLF_OK) return status;
     if (onnx_type_size(tensor->type) == 0)
         return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "%s: tensor '%s' has elements of %s, which are not supported",

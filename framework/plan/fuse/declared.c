@@ -250,7 +250,7 @@ sdlf_status plan_take_fusion(sdlf_plan *plan, const fusion_match *m)
 
 /* True if the plan's mode excludes the fusion, if an algorithm is requested for one of its kinds by itself, or if ranks
  * add gradients before one of its members reads them. */
-static bool stays_apart(const sdlf_plan *plan, const sdlf_fusion *fusion)
+static bool is_excluded(const sdlf_plan *plan, const sdlf_fusion *fusion)
 {
     if (!(plan->options.mode == SDLF_TRAIN ? fusion->train : fusion->infer)) return true;
     for (int i = 0; i < fusion->members; i++) {
@@ -278,7 +278,7 @@ bool plan_match_fusion(const sdlf_plan *plan, int step, fusion_match *m)
     const sdlf_fused_slot *declared = m->calculator->type->fusions;
     for (; declared != NULL && declared->fusion != NULL; declared++) {
         m->fusion = declared->fusion;
-        if (!stays_apart(plan, m->fusion) && holds(plan, m, step)) return true;
+        if (!is_excluded(plan, m->fusion) && holds(plan, m, step)) return true;
     }
     return false;
 }
@@ -286,7 +286,7 @@ bool plan_match_fusion(const sdlf_plan *plan, int step, fusion_match *m)
 static sdlf_status fuse_all(sdlf_plan *plan, const sdlf_calculator *calculator, const sdlf_fusion *fusion)
 {
     sdlf_status status = SDLF_OK;
-    if (stays_apart(plan, fusion)) return SDLF_OK;
+    if (is_excluded(plan, fusion)) return SDLF_OK;
     for (int v = 0; fusion->variant[v] != 0; v++) {
         match m = {.fusion = fusion, .calculator = calculator, .variant = fusion->variant[v]};
         for (int i = 0; i < plan->step_count && status == SDLF_OK; i++)

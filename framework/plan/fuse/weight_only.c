@@ -48,7 +48,7 @@ void plan_release_scales(plan_weight_only *w)
 
 /* Finds whether all blocks have a scale, and whether their integers fit 4 bits. Releases the values again: the plan
  * loads them once it is bound. */
-static sdlf_status look_at_values(sdlf_plan *plan, plan_weight_only *w, bool *found)
+static sdlf_status inspect_values(sdlf_plan *plan, plan_weight_only *w, bool *found)
 {
     sdlf_status status = model_fetch_values(plan->model, w->weight);
     w->scale = malloc((size_t)(w->units * w->blocks) * sizeof *w->scale);
@@ -109,7 +109,7 @@ sdlf_status plan_fuse_weight_only(sdlf_plan *plan)
         plan_weight_only w;
         bool found = is_candidate(plan, &plan->steps[i], &w);
         bool candidate = found, taken = false;
-        if (found) status = look_at_values(plan, &w, &found);
+        if (found) status = inspect_values(plan, &w, &found);
         if (status == SDLF_OK && found) status = replace(plan, i, &w, &taken);
         if (candidate && !taken) plan_release_scales(&w);
     }

@@ -89,7 +89,7 @@ static void count_trained(const sdlf_plan *plan, layout_votes *votes, const plan
 
 /* In training all of its operations become channels last, or none; and only if those that prefer it are most of the
  * work. */
-static void settle_trained(layout_votes *votes)
+static void decide_trained(layout_votes *votes)
 {
     for (; votes->calculator != NULL; votes++) {
         if (4 * votes->flops_preferring < 3 * votes->flops_asked) votes->preferring = 0;
@@ -113,7 +113,7 @@ sdlf_status layout_count_votes(const sdlf_plan *plan, layout_votes **votes)
     if (layout_storage(*votes) != SDLF_NONE) return SDLF_OK;
     memset(*votes, 0, (most + 1) * sizeof **votes);
     count_all(plan, *votes, options->mode == SDLF_TRAIN ? count_trained : count_step);
-    if (options->mode == SDLF_TRAIN) settle_trained(*votes);
+    if (options->mode == SDLF_TRAIN) decide_trained(*votes);
     return SDLF_OK;
 }
 

@@ -6,7 +6,7 @@
 static const sdlf_tensor none = {.dtype = SDLF_NONE};
 
 /* Creates a tensor for an operation's result. */
-static sdlf_status room(sdlf_plan *plan, sdlf_dtype dtype, sdlf_shape shape, sdlf_tensor *tensor)
+static sdlf_status new_buffer(sdlf_plan *plan, sdlf_dtype dtype, sdlf_shape shape, sdlf_tensor *tensor)
 {
     return plan_new_tensor(plan, BUFFER_ARENA, dtype, shape, tensor);
 }
@@ -16,8 +16,8 @@ static sdlf_status emit_approach(sdlf_plan *plan, int index, sdlf_tensor from, s
                                  sdlf_tensor to)
 {
     sdlf_tensor difference, part;
-    sdlf_status status = room(plan, from.dtype, from.shape, &difference);
-    if (status == SDLF_OK) status = room(plan, from.dtype, from.shape, &part);
+    sdlf_status status = new_buffer(plan, from.dtype, from.shape, &difference);
+    if (status == SDLF_OK) status = new_buffer(plan, from.dtype, from.shape, &part);
     if (status == SDLF_OK) status = plan_emit_binary(plan, index, SDLF_BINARY_SUBTRACT, towards, from, 0, difference);
     if (status == SDLF_OK) status = plan_emit_binary(plan, index, SDLF_BINARY_MULTIPLY, difference, none, share, part);
     return status == SDLF_OK ? plan_emit_binary(plan, index, SDLF_BINARY_ADD, from, part, 0, to) : status;
@@ -27,7 +27,7 @@ static sdlf_status emit_approach(sdlf_plan *plan, int index, sdlf_tensor from, s
 static sdlf_status emit_lookahead(sdlf_plan *plan, int index, sdlf_tensor weight, sdlf_tensor slow)
 {
     sdlf_tensor moved;
-    sdlf_status status = room(plan, weight.dtype, weight.shape, &moved);
+    sdlf_status status = new_buffer(plan, weight.dtype, weight.shape, &moved);
     if (status == SDLF_OK) status = emit_approach(plan, index, slow, weight, plan->options.lookahead_share, moved);
     if (status == SDLF_OK) status = plan_emit_select(plan, index, plan->due, moved, slow);
     return status == SDLF_OK ? plan_emit_select(plan, index, plan->due, moved, weight) : status;
@@ -54,8 +54,8 @@ sdlf_status plan_lower_lookahead(sdlf_plan *plan)
     const double every = (double)plan->options.lookahead;
     sdlf_tensor place;
     if (plan->options.lookahead == 0 || plan->options.gradients_only) return SDLF_OK;
-    sdlf_status status = room(plan, SDLF_INT64, sdlf_shape(1), &place);
-    if (status == SDLF_OK) status = room(plan, SDLF_BOOL, sdlf_shape(1), &plan->due);
+    sdlf_status status = new_buffer(plan, SDLF_INT64, sdlf_shape(1), &place);
+    if (status == SDLF_OK) status = new_buffer(plan, SDLF_BOOL, sdlf_shape(1), &plan->due);
     const sdlf_operation steps[] = {{.kind = SDLF_BINARY,
                                      .in = {plan_control_tensor(plan, CONTROL_STEP)},
                                      .out = {place},

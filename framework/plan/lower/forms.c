@@ -7,7 +7,7 @@
 
 static const sdlf_tensor none = {.dtype = SDLF_NONE};
 
-static sdlf_status room(sdlf_plan *plan, sdlf_shape shape, sdlf_tensor *tensor)
+static sdlf_status new_buffer(sdlf_plan *plan, sdlf_shape shape, sdlf_tensor *tensor)
 {
     return plan_new_tensor(plan, BUFFER_ARENA, plan->options.dtype, shape, tensor);
 }
@@ -21,7 +21,7 @@ static sdlf_status emit(sdlf_plan *plan, int index, const sdlf_operation *operat
 static sdlf_status make(sdlf_plan *plan, int index, sdlf_binary_function function, sdlf_tensor a, sdlf_tensor b,
                         double scalar, sdlf_tensor *y)
 {
-    sdlf_status status = room(plan, a.shape, y);
+    sdlf_status status = new_buffer(plan, a.shape, y);
     return status == SDLF_OK ? plan_emit_binary(plan, index, function, a, b, scalar, *y) : status;
 }
 
@@ -33,10 +33,10 @@ static sdlf_status emit_norm(sdlf_plan *plan, int index, sdlf_tensor x, double l
                              .in = {sdlf_tensor_reshape(x, sdlf_shape(sdlf_tensor_count(&x)))},
                              .reduce = {.function = SDLF_REDUCE_SUM_SQUARES, .axis = 0}};
     sdlf_operation take_root = {.kind = SDLF_ACTIVATION_FORWARD, .activation = {.function = SDLF_SQRT}};
-    sdlf_status status = room(plan, sdlf_shape(1), &squares);
+    sdlf_status status = new_buffer(plan, sdlf_shape(1), &squares);
     reduce.out[0] = take_root.in[0] = squares;
     if (status == SDLF_OK) status = emit(plan, index, &reduce);
-    if (status == SDLF_OK) status = room(plan, sdlf_shape(1), &root);
+    if (status == SDLF_OK) status = new_buffer(plan, sdlf_shape(1), &root);
     take_root.out[0] = root;
     if (status == SDLF_OK) status = emit(plan, index, &take_root);
     return status == SDLF_OK ? make(plan, index, SDLF_BINARY_MAXIMUM, root, none, least, norm) : status;
@@ -74,7 +74,7 @@ static sdlf_status multiply(sdlf_plan *plan, int index, sdlf_tensor a, bool turn
                             double alpha, sdlf_tensor residual, sdlf_tensor *c)
 {
     sdlf_shape shape = sdlf_shape(a.shape.dim[turn_a ? 1 : 0], b.shape.dim[turn_b ? 0 : 1]);
-    sdlf_status status = room(plan, shape, c);
+    sdlf_status status = new_buffer(plan, shape, c);
     const sdlf_operation gemm = {
         .kind = SDLF_GEMM,
         .in = {a, b, none, residual},

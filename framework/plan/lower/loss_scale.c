@@ -59,7 +59,7 @@ static sdlf_status emit_checks(sdlf_plan *plan, sdlf_tensor found)
 }
 
 /* Emits a bool for updates made of several operations: the step is not skipped. */
-static sdlf_status emit_taken(sdlf_plan *plan)
+static sdlf_status emit_taken_step(sdlf_plan *plan)
 {
     if (plan->options.optimizer.type->form != SDLF_UPDATE_ORTHOGONAL) return SDLF_OK;
     sdlf_status status = plan_new_tensor(plan, BUFFER_ARENA, SDLF_BOOL, sdlf_shape(1), &plan->taken_step);
@@ -86,5 +86,5 @@ sdlf_status plan_lower_loss_scale(sdlf_plan *plan)
     plan->clip = plan->factor;
     if (status == SDLF_OK)
         status = plan_emit(plan, plan->node_count - 1, SDLF_PHASE_UPDATE, plan->options.backward, &update);
-    return status == SDLF_OK ? emit_taken(plan) : status;
+    return status == SDLF_OK ? emit_taken_step(plan) : status;
 }

@@ -32,7 +32,7 @@ static size_t folder_length(const char *path)
     return slash != NULL ? (size_t)(slash - path) + 1 : 0;
 }
 
-static bool goes_outside(const Onnx__TensorProto *tensor)
+static bool is_external(const Onnx__TensorProto *tensor)
 {
     return tensor->raw_data.len >= SMALL;
 }
@@ -43,7 +43,7 @@ static uint64_t hash_weights(const Onnx__GraphProto *graph)
     uint64_t hash = 0;
     for (size_t i = 0; i < graph->n_initializer; i++) {
         const ProtobufCBinaryData *data = &graph->initializer[i]->raw_data;
-        if (!goes_outside(graph->initializer[i])) continue;
+        if (!is_external(graph->initializer[i])) continue;
         unsigned char length[8];
         store_little_endian_64(length, data->len);
         hash = content_hash(content_hash(hash, length, sizeof length), data->data, data->len);
@@ -90,7 +90,7 @@ sdlf_status export_outside_write(export_outside *outside, onnx_export *e, const 
     if (status != SDLF_OK) return status;
     for (size_t i = 0; i < e->graph.n_initializer && status == SDLF_OK; i++) {
         Onnx__TensorProto *tensor = e->graph.initializer[i];
-        if (!goes_outside(tensor)) continue;
+        if (!is_external(tensor)) continue;
         status = write_padding(outside);
         if (status == SDLF_OK) status = atomic_file_write(&outside->file, tensor->raw_data.data, tensor->raw_data.len);
         if (status == SDLF_OK && !refer(e, tensor, outside->name, outside->bytes)) status = out_of_memory(text);
@@ -116,7 +116,7 @@ typedef struct placed {
 
 /* True for a "BASE.HASH.data" that is not ours, as long as the graph is still ours. An export to this name locks its
  * weights until its graph is in place: those of a newer graph are locked, or ours is already replaced. */
-static bool is_left(const char *name, void *context)
+static bool is_stale(const char *name, void *context)
 {
     const placed *now = context;
     struct stat ours, there;
@@ -137,7 +137,7 @@ static void remove_old_weights(const char *path, const char *kept, int graph)
     char *home = length > 0 ? strndup(path, length) : NULL;
     int folder = length == 0 || home != NULL ? open(home != NULL ? home : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     if (folder >= 0) {
-        leftover_files_remove_if(folder, is_left, &now);
+        leftover_files_remove_if(folder, is_stale, &now);
         leftover_files_remove(folder, now.base); /* of weights; those of a graph that is a link are in another folder */
         close(folder);
     }

@@ -108,7 +108,7 @@ void export_fully_connected(onnx_export *e)
 }
 
 /* Swaps rows and columns of matrices; a vector is unchanged. */
-static const char *turned(onnx_export *e, int input, bool turn)
+static const char *transposed(onnx_export *e, int input, bool turn)
 {
     sdlf_shape order = {.rank = export_in_shape(e, input).rank};
     if (!turn || order.rank < 2) return export_in(e, input);
@@ -128,7 +128,7 @@ void export_matmul(onnx_export *e)
         export_node(e, "MatMulInteger", operand, NULL);
         return;
     }
-    const char *a = turned(e, 0, options->transpose_a), *b = turned(e, 1, options->transpose_b);
+    const char *a = transposed(e, 0, options->transpose_a), *b = transposed(e, 1, options->transpose_b);
     export_node(e, "MatMul", (const char *const[]){a, b, NULL}, NULL);
 }
 

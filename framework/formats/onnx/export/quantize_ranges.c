@@ -243,7 +243,7 @@ static void cut(const quantizing *q, quantize_value *v)
 
 /* ---- all steps ---- */
 
-static sdlf_status make_room(observation *o)
+static sdlf_status grow(observation *o)
 {
     int64_t largest = 1;
     sdlf_status status = SDLF_OK;
@@ -269,7 +269,7 @@ void quantize_observe(quantizing *q)
     if (status == SDLF_OK) status = make_model(&o);
     sdlf_plan_options options = {.batch = o.batch, .forward = q->options->calculator, .consume_parameters = true};
     if (status == SDLF_OK) status = sdlf_plan_create(&o.plan, o.model, &options);
-    if (status == SDLF_OK) status = make_room(&o);
+    if (status == SDLF_OK) status = grow(&o);
     if (status == SDLF_OK) status = see_all(&o, false, histograms ? 2 : 1);
     if (status == SDLF_OK && histograms) status = see_all(&o, true, 2);
     for (int i = 0; i < q->value_count && status == SDLF_OK && histograms; i++) /* input images have few outliers */

@@ -89,7 +89,8 @@ static const char *part(onnx_export *e, const char *x, int64_t start, int64_t en
 }
 
 /* The two terms of the rotation of x (...,T,D). */
-static void turned(onnx_export *e, const char *x, double base, int64_t length, int64_t depth, const char *terms[3])
+static void rotary_terms(onnx_export *e, const char *x, double base, int64_t length, int64_t depth,
+                         const char *terms[3])
 {
     wave w = {.base = base, .half = depth / 2};
     const char *halves[] = {part(e, x, w.half, depth), part(e, x, 0, w.half), NULL};
@@ -107,7 +108,7 @@ void export_rotary_embedding(onnx_export *e)
     sdlf_shape x = export_in_shape(e, 0);
     const char *terms[3];
     export_check_samples(e);
-    turned(e, export_in(e, 0), (double)options->base, x.dim[x.rank - 2], x.dim[x.rank - 1], terms);
+    rotary_terms(e, export_in(e, 0), (double)options->base, x.dim[x.rank - 2], x.dim[x.rank - 1], terms);
     export_node(e, "Add", terms, NULL);
 }
 
@@ -122,7 +123,7 @@ static double ahead(const void *context, int64_t row, int64_t column)
     return column > row ? AHEAD : 0;
 }
 
-static const char *masked_as_said(onnx_export *e, const char *scores)
+static const char *apply_mask(onnx_export *e, const char *scores)
 {
     const char *mask = export_in(e, 1), *unseen = export_number(e, NOT_SEEN, SDLF_FLOAT32);
     if (export_in_dtype(e, 1) == SDLF_BOOL)
@@ -132,7 +133,7 @@ static const char *masked_as_said(onnx_export *e, const char *scores)
 
 static const char *masked(onnx_export *e, const char *scores, bool causal, int64_t length)
 {
-    if (e->now->input_count > 1) scores = masked_as_said(e, scores);
+    if (e->now->input_count > 1) scores = apply_mask(e, scores);
     return causal ? export_step2(e, "Add", scores, table(e, length, length, ahead, NULL)) : scores;
 }
 
@@ -156,7 +157,7 @@ void export_multi_head_attention(onnx_export *e)
         const char *one = export_step2(e, "Gather", all, export_number(e, i, SDLF_INT64)); /* axis 0 */
         cut[i] = one;
         if (i == 2 || !options->rotary) continue;
-        turned(e, one, (double)options->base, length, depth, terms);
+        rotary_terms(e, one, (double)options->base, length, depth, terms);
         cut[i] = export_step(e, "Add", terms, NULL);
     }
     const char *scale = export_number(e, 1 / sqrt((double)depth), SDLF_FLOAT32);

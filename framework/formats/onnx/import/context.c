@@ -17,7 +17,7 @@ bool onnx_ok(const onnx_context *c)
     return c->status == SDLF_OK;
 }
 
-static void keep(onnx_context *c, sdlf_status status, const char *format, va_list arguments)
+static void record_failure(onnx_context *c, sdlf_status status, const char *format, va_list arguments)
 {
     if (c->status != SDLF_OK) return;
     char text[400];
@@ -29,7 +29,7 @@ void onnx_unsupported(onnx_context *c, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    keep(c, SDLF_ERROR_UNSUPPORTED, format, arguments);
+    record_failure(c, SDLF_ERROR_UNSUPPORTED, format, arguments);
     va_end(arguments);
 }
 
@@ -37,7 +37,7 @@ void onnx_wrong(onnx_context *c, const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    keep(c, SDLF_ERROR_FORMAT, format, arguments);
+    record_failure(c, SDLF_ERROR_FORMAT, format, arguments);
     va_end(arguments);
 }
 

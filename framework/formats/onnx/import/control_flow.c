@@ -59,7 +59,7 @@ size_t onnx_branches_names(const onnx_import *import)
 }
 
 /* Values read inside are kept: a loop may read them again, and the branch taken is not known yet. */
-static bool keep(onnx_import *import, const char *name)
+static bool prevent_fusion(onnx_import *import, const char *name)
 {
     onnx_value *value = name != NULL && name[0] != '\0' ? onnx_value_named(import, name) : NULL;
     if (name == NULL || name[0] == '\0') return true;
@@ -75,8 +75,9 @@ bool onnx_branches_link(onnx_import *import)
     for (int b = 0; b < import->branch_count; b++) {
         const onnx_branch *branch = &import->branch[b];
         for (int n = 0; n < branch->node_count; n++)
-            for (size_t i = 0; i < branch->node[n]->n_input; i++) ok = ok && keep(import, branch->node[n]->input[i]);
-        for (int i = 0; i < branch->output_count; i++) ok = ok && keep(import, branch->output[i]->name);
+            for (size_t i = 0; i < branch->node[n]->n_input; i++)
+                ok = ok && prevent_fusion(import, branch->node[n]->input[i]);
+        for (int i = 0; i < branch->output_count; i++) ok = ok && prevent_fusion(import, branch->output[i]->name);
     }
     return ok;
 }

@@ -142,7 +142,7 @@ typedef struct parts {
     bool fits;                        /* summed axes have equal lengths in both */
 } parts;
 
-static parts tell_apart(onnx_context *c, const term *a, const term *b, const bool *kept)
+static parts classify_labels(onnx_context *c, const term *a, const term *b, const bool *kept)
 {
     parts p = {.fits = true};
     for (int i = 0; i < a->x.shape.rank; i++) {
@@ -202,7 +202,7 @@ static onnx_flow by_matrices(onnx_context *c, const term *a, const term *b, cons
 
 static term multiply(onnx_context *c, const term *a, const term *b, const bool *kept)
 {
-    parts p = tell_apart(c, a, b, kept);
+    parts p = classify_labels(c, a, b, kept);
     labels result = joined(c, (const labels *const[]){&p.both, &p.left, &p.right}, 3);
     bool matrices = p.summed.count > 0 && p.fits && sdlf_dtype_is_float(a->x.dtype);
     term y = {.x = a->x};

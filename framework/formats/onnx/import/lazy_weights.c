@@ -14,7 +14,7 @@ typedef struct weights_left {
     void *room;
 } weights_left;
 
-static sdlf_status read_left(void *self, int parameter, int64_t first, int64_t count, float *values)
+static sdlf_status read_pieces(void *self, int parameter, int64_t first, int64_t count, float *values)
 {
     const weights_left *left = self;
     sdlf_status status = SDLF_OK;
@@ -44,7 +44,7 @@ static int64_t shared_scale(const void *self, int parameter)
     return tensor->scale_axis == axis ? tensor->scale_length : tensor->shape.dim[axis];
 }
 
-static void close_left(void *self)
+static void close_lazily_read(void *self)
 {
     weights_left *left = self;
     if (left->file != NULL) {
@@ -117,15 +117,15 @@ sdlf_status onnx_defer_parameters(onnx_import *import)
     sdlf_status status =
         complete ? list_fills(import, left) : sdlf_fail(SDLF_ERROR_MEMORY, "%s: out of memory", import->file->path);
     if (status != SDLF_OK) {
-        close_left(left);
+        close_lazily_read(left);
         return status;
     }
     left->file = import->file; /* from here on the model owns it */
     forget_file(left->file, left, import->model->parameter_count);
-    model_defer_values(import->model, (model_source){.read = read_left,
+    model_defer_values(import->model, (model_source){.read = read_pieces,
                                                      .in_pieces = reads_pieces,
                                                      .shared_scale = shared_scale,
-                                                     .close = close_left,
+                                                     .close = close_lazily_read,
                                                      .file = left});
     return SDLF_OK;
 }

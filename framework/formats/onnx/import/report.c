@@ -10,7 +10,7 @@
 #include "framework/require.h"
 
 /* "" when out of memory, which the arena records. */
-static const char *keep(sdlf_onnx_report *report, const char *text)
+static const char *copy_text(sdlf_onnx_report *report, const char *text)
 {
     onnx_arena *arena = report->memory;
     const char *copy = text != NULL ? onnx_arena_text(arena, text, strlen(text)) : NULL;
@@ -35,7 +35,7 @@ static sdlf_onnx_value value_of(onnx_import *import, const Onnx__ValueInfoProto 
 {
     const onnx_value *value = info->name != NULL ? onnx_value_named(import, info->name) : NULL;
     int type = info->type != NULL && info->type->tensor_type != NULL ? info->type->tensor_type->elem_type : 0;
-    return (sdlf_onnx_value){.name = keep(import->report, info->name),
+    return (sdlf_onnx_value){.name = copy_text(import->report, info->name),
                              .type = onnx_type_name(type),
                              .shape = shape_of(info),
                              .shape_known = said_shape(info) != NULL,
@@ -46,7 +46,7 @@ void onnx_report_failure(sdlf_onnx_report *report, sdlf_status status)
 {
     if (status == SDLF_OK || report->status != SDLF_OK) return;
     report->status = status;
-    report->message = keep(report, sdlf_error_message());
+    report->message = copy_text(report, sdlf_error_message());
 }
 
 sdlf_status onnx_report_values(onnx_import *import)
@@ -93,14 +93,14 @@ sdlf_status onnx_report_node(onnx_import *import, const onnx_context *c, sdlf_st
 {
     sdlf_onnx_report *report = import->report;
     sdlf_onnx_node *node = (sdlf_onnx_node *)&report->node[report->node_count++];
-    *node = (sdlf_onnx_node){.type = keep(report, c->node->op_type),
-                             .name = keep(report, c->node->name),
-                             .domain = keep(report, c->node->domain),
+    *node = (sdlf_onnx_node){.type = copy_text(report, c->node->op_type),
+                             .name = copy_text(report, c->node->name),
+                             .domain = copy_text(report, c->node->domain),
                              .status = status != SDLF_OK ? status
                                        : waits           ? SDLF_ERROR_UNSUPPORTED
                                                          : SDLF_OK};
     if (status != SDLF_OK) {
-        node->reason = keep(report, sdlf_error_message());
+        node->reason = copy_text(report, sdlf_error_message());
         report->failed_count++;
         onnx_report_failure(report, sdlf_fail_context(status, "%s: node %d (%s)", import->file->path, c->position,
                                                       text_show(node->type).text));
@@ -128,8 +128,8 @@ static sdlf_status inspect(sdlf_onnx_report **result, onnx_file *file, sdlf_stat
         report->opset = file->opset;
         report->file_bytes = (int64_t)file->map.size;
         report->weight_bytes = file->initializer_bytes;
-        report->producer = keep(report, file->producer);
-        report->graph = keep(report, file->graph_name);
+        report->producer = copy_text(report, file->producer);
+        report->graph = copy_text(report, file->graph_name);
         sdlf_status made = onnx_import_run(&report->model, file, options, report, false);
         onnx_report_failure(report, made);
         if (made == SDLF_ERROR_MEMORY) status = made;

@@ -22,7 +22,7 @@ typedef struct scattering {
 /* ---- inverting the indices ---- */
 
 /* The index of each row's update and whether it has one, (rows) and (rows,1), from constant indices. */
-static void invert_known(onnx_context *c, const scattering *s, onnx_flow *row, onnx_flow *has)
+static void invert_constant(onnx_context *c, const scattering *s, onnx_flow *row, onnx_flow *has)
 {
     onnx_tensor number = onnx_new_tensor(c, ONNX_INT64, sdlf_shape(s->rows));
     onnx_tensor mask = onnx_new_tensor(c, ONNX_BOOL, sdlf_shape(s->rows, 1));
@@ -101,7 +101,7 @@ static onnx_flow scatter(onnx_context *c, const scattering *s)
             return combine(c, s, reductions[i].function, reductions[i].reduction, reductions[i].neutral);
     if (strcmp(word.text, "none") != 0) onnx_wrong(c, "attribute 'reduction' is '%s'", word.text);
     onnx_flow row = s->x, has = s->x;
-    if (onnx_ok(c)) (s->known != NULL ? invert_known : invert)(c, s, &row, &has);
+    if (onnx_ok(c)) (s->known != NULL ? invert_constant : invert)(c, s, &row, &has);
     return onnx_choose(c, has, onnx_gather(c, s->updates, row, 0), s->x);
 }
 
@@ -120,7 +120,7 @@ static void give_scattered(onnx_context *c, scattering *s, onnx_flow updates)
 }
 
 /* The values of input 1, which is constant; the caller may modify them. */
-static int64_t *known_places(onnx_context *c)
+static int64_t *constant_indices(onnx_context *c)
 {
     onnx_numbers numbers = onnx_load_numbers(c, onnx_known(c, 1));
     if (onnx_ok(c) && numbers.real) onnx_wrong(c, "indices are integers");
@@ -154,7 +154,7 @@ static void convert_scatter_nd(onnx_context *c)
         step[i] = sdlf_shape_span(x, i + 1, (int)depth);
     }
     if (onnx_is_constant(c, 1)) {
-        int64_t *places = known_places(c);
+        int64_t *places = constant_indices(c);
         for (int64_t m = 0; m < s.count && onnx_ok(c); m++) {
             int64_t place = 0;
             for (int i = 0; i < depth; i++) place += checked_index(c, places[m * depth + i], size[i]) * step[i];
@@ -186,7 +186,7 @@ static void convert_scatter_elements(onnx_context *c)
     onnx_strides(x, step);
     scattering s = {.rows = sdlf_shape_count(x), .inner = 1, .count = sdlf_shape_count(index)};
     onnx_tensor offset = onnx_new_tensor(c, ONNX_INT64, index);
-    int64_t *places = onnx_is_constant(c, 1) ? known_places(c) : NULL;
+    int64_t *places = onnx_is_constant(c, 1) ? constant_indices(c) : NULL;
     for (int64_t m = 0; m < s.count && onnx_ok(c); m++) {
         int64_t rest = 0;
         for (int i = 0; i < x.rank; i++) rest += i == axis ? 0 : at[i] * step[i];
