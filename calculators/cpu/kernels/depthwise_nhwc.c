@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* Depthwise convolution, NHWC, one filter for each channel. See depthwise.h.
  *
- * Vectors run over the channels of a pixel. Weights are packed as [r][s][channel], so that a vector of them serves a
- * strip of STRIP neighbouring pixels, whose accumulators stay in registers: STRIP multiply-adds for STRIP + 1 loads. 2
- * N C P Q R S FLOPs; floor: x and y moved once, as rows stay in the caches between output rows. */
+ * Vectors run over the channels of a pixel. A vector of weights serves a strip of STRIP neighbouring pixels, whose
+ * accumulators stay in registers: STRIP multiply-adds for STRIP + 1 loads. Weights are packed as [channel / LANES][r][s]
+ * [channel % LANES]: those of a vector would fall into few sets of a cache, were they a power of 2 apart. 2 N C P Q R S
+ * FLOPs; floor: x and y moved once, as rows stay in the caches between output rows. */
 #include "calculators/cpu/kernels/activate.h"
 #include "calculators/cpu/kernels/depthwise.h"
 
@@ -16,13 +17,21 @@ bool depthwise_nhwc_takes_cpu(const convolution *v)
 
 int64_t depthwise_nhwc_packed_size_cpu(const convolution *v)
 {
-    return v->groups * v->r_s;
+    return cpu_divide_up(v->groups, LANES) * LANES * v->r_s;
+}
+
+/* The weights of the vector of channels from c on: a multiple of LANES, or LANES before the last. */
+static inline const element *weights_of(const convolution *v, const element *packed, int64_t c)
+{
+    return packed + cpu_divide_up(c, LANES) * LANES * v->r_s;
 }
 
 void depthwise_nhwc_pack_cpu(element *packed, const convolution *v, const element *w)
 {
-    for (int64_t i = 0; i < v->r_s; i++) {
-        for (int64_t c = 0; c < v->groups; c++) packed[i * v->groups + c] = w[c * v->r_s + i];
+    for (int64_t first = 0; first < v->groups; first += LANES) {
+        const element *from = w + cpu_min(first, v->groups - LANES) * v->r_s;
+        for (int64_t i = 0; i < v->r_s; i++, packed += LANES)
+            for (int64_t c = 0; c < LANES; c++) packed[c] = from[c * v->r_s + i];
     }
 }
 
@@ -57,12 +66,13 @@ typedef struct strip {
 static inline __attribute__((always_inline)) void sum_strip(const int pixels, const convolution *v, const strip *s,
                                                             int64_t c, const sdlf_activation *activation)
 {
+    const element *weights = weights_of(v, s->w, c);
     vector sum[STRIP], start = s->bias ? load(s->bias + c) : (vector){0};
     for (int i = 0; i < pixels; i++) sum[i] = start;
     for (int64_t r = s->top; r < s->bottom; r++) {
         const element *x = s->x + r * s->row_step + s->left * s->column_step + c;
-        const element *w = s->w + (r * v->s + s->left) * v->groups + c;
-        for (int64_t column = s->left; column < s->right; column++, x += s->column_step, w += v->groups) {
+        const element *w = weights + (r * v->s + s->left) * LANES;
+        for (int64_t column = s->left; column < s->right; column++, x += s->column_step, w += LANES) {
             vector weight = load(w);
             for (int i = 0; i < pixels; i++) sum[i] += load(x + i * s->pixel_step) * weight;
         }
@@ -79,6 +89,8 @@ static inline __attribute__((always_inline)) void sum_strip(const int pixels, co
 /* The scalar tail of the channels, used where the last vector must not overlap the one before: y may alias the residual. */
 static void sum_rest(int pixels, const convolution *v, const strip *s, int64_t first, const sdlf_activation *activation)
 {
+    const int64_t last = v->groups - LANES;
+    const element *weights = weights_of(v, s->w, last) - last;
     for (int i = 0; i < pixels; i++) {
         element *y = s->y + i * v->groups;
         for (int64_t c = first; c < v->groups; c++) {
@@ -86,7 +98,7 @@ static void sum_rest(int pixels, const convolution *v, const strip *s, int64_t f
             for (int64_t r = s->top; r < s->bottom; r++) {
                 for (int64_t column = s->left; column < s->right; column++)
                     sum += s->x[r * s->row_step + column * s->column_step + i * s->pixel_step + c] *
-                           s->w[(r * v->s + column) * v->groups + c];
+                           weights[(r * v->s + column) * LANES + c];
             }
             y[c] = s->residual ? sum + s->residual[i * v->groups + c] : sum;
         }
