@@ -20,8 +20,5 @@ bool depthwise_nhwc_takes_cpu(const convolution *v);
 int64_t depthwise_nhwc_packed_size_cpu(const convolution *v);
 void depthwise_nhwc_pack_cpu(element *packed, const convolution *v, const element *w);
 void depthwise_nhwc_forward_cpu(const cpu_calculator *cpu, const convolution_forward *forward, const element *packed);
-/* Row p of a single image, without a residual: x starts at row `first` of the image, y at the output row. */
-void depthwise_nhwc_row_cpu(const convolution_forward *forward, const element *packed, const element *x, int64_t first,
-                            int64_t p, element *y);
 
 #endif

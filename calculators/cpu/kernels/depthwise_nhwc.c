@@ -140,11 +140,10 @@ static void compute_one(const convolution *v, const strip *s, const sdlf_activat
     compute_strip(1, v, s, activation);
 }
 
-/* The base addresses: x starts at row `first` of the image, y and residual at output row p. */
+/* The base addresses: of an image, and of its output row p. */
 typedef struct row_place {
     const element *x, *residual;
     element *y;
-    int64_t first;
 } row_place;
 
 /* Row p of an image, the channels of one block: whole vectors, and in the last block also the tail. */
@@ -167,7 +166,7 @@ static void compute_row(const context *all, const row_place *at, int64_t p, int6
         int64_t left = q * v->stride[1] - v->before[1], out = q * channels;
         bool inside = q >= all->inside_first && q < all->inside_end;
         int64_t pixels = inside ? all->inside_end - q : 1;
-        s.x = at->x + ((top - at->first) * v->w + left) * channels;
+        s.x = at->x + (top * v->w + left) * channels;
         s.y = at->y + out;
         s.residual = at->residual ? at->residual + out : NULL;
         s.left = left >= 0 ? 0 : cpu_min(v->s, cpu_divide_up(-left, v->dilation[1]));
@@ -200,13 +199,6 @@ static void compute_rows(void *argument, int64_t index, int thread)
                         .y = forward->y + out};
         compute_row(all, &at, p, block);
     }
-}
-
-void depthwise_nhwc_row_cpu(const convolution_forward *forward, const element *packed, const element *x, int64_t first,
-                            int64_t p, element *y)
-{
-    context all = context_of(forward, packed);
-    compute_row(&all, &(row_place){.x = x, .first = first, .y = y}, p, 0);
 }
 
 void depthwise_nhwc_forward_cpu(const cpu_calculator *cpu, const convolution_forward *forward, const element *packed)
