@@ -100,6 +100,28 @@ static void folded_constants_are_let_go(void)
     sdlf_model_free(model);
 }
 
+/* What is run to fold it, a softmax of 2 MB, takes 10 MB more while it runs: within less memory it becomes a layer. */
+static void folding_by_running_is_within_the_budget(void)
+{
+    int64_t peak[2];
+    for (int tight = 0; tight < 2; tight++) {
+        hostile_graph graph = {.data = NULL};
+        sdlf_model *model = NULL;
+        hostile_node(&graph, "ConstantOfShape", "n", "c", 0);
+        hostile_node(&graph, "Softmax", "c", "p", 0);
+        hostile_node(&graph, "ReduceSum", "p", "s", 0);
+        hostile_node(&graph, "Add", "x s", "y", 0);
+        const char *path = hostile_write(&graph, "softmax.onnx", "y", 1 << 19);
+        test_reset_peak();
+        const int64_t live = test_live_bytes();
+        CHECK_OK(sdlf_model_from_onnx(&model, path, &(sdlf_onnx_options){.read_memory = tight ? 8 * MEGA : 0}));
+        peak[tight] = test_peak_bytes() - live;
+        sdlf_model_free(model);
+    }
+    if (!CHECK(peak[1] < 8 * MEGA && peak[0] > peak[1]))
+        printf("    %lld and %lld bytes at the peak\n", (long long)peak[0], (long long)peak[1]);
+}
+
 /* The total of many nodes is bounded, too. */
 static void folding_ends(void)
 {
@@ -161,6 +183,7 @@ int main(void)
     RUN(concatenated_with_itself);
     RUN(constants_of_nothing);
     RUN(folded_constants_are_let_go);
+    RUN(folding_by_running_is_within_the_budget);
     RUN(folding_ends);
     RUN(long_chains);
     return test_summary();

@@ -75,6 +75,16 @@ static int64_t work_of(const sdlf_model *model, int64_t most)
     return work;
 }
 
+/* Elements of all outputs, once work_of has bounded them. */
+static int64_t outputs_of(const sdlf_model *model)
+{
+    int64_t elements = 0;
+    for (int i = 0; i < model->layer_count; i++)
+        for (int o = 0; o < model->layers[i].output_count; o++)
+            elements += sdlf_shape_count(model->layers[i].output_shape[o]);
+    return elements;
+}
+
 /* The float type of the results: that of the inputs. */
 static onnx_type float_type(const onnx_context *c)
 {
@@ -183,7 +193,7 @@ bool onnx_fold_by_running(onnx_context *c)
     c->import->folded = import.folded; /* constants of its layers are folded too */
     /* float32 parameters and their float64 copies, and what is computed of them */
     bool done = all && work <= most_work(c->import) - c->import->elements_run &&
-                within_budget(&c->import->file->budget, 12 * elements + 8 * work);
+                within_budget(&c->import->file->budget, 12 * elements + 8 * outputs_of(import.model));
     if (done) {
         c->import->elements_run += work;
         done = run(c, &own, &import) == SDLF_OK;
