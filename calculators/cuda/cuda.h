@@ -168,7 +168,7 @@ sdlf_kernel gemm_prepare_cuda;
 int64_t gemm_backward_sgd_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 bool gemm_backward_sgd_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 bool conv2d_pool_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
-sdlf_kernel conv2d_pool_forward_cuda, conv2d_halo16_pool_prepare_cuda;
+sdlf_kernel conv2d_pool_forward_cuda, conv2d_pool_forward_prepare_cuda;
 bool conv2d_pool_forward_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t conv2d_pool_forward_workspace_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t conv2d_pool_forward_prepared_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);

@@ -114,6 +114,8 @@ const sdlf_fusion sdlf_conv2d_pool_forward_fusion = {
             .out = {{.name = "y"}, {.name = "mask", .optional = true}},
             .channels_last = 1u << 0 | 1u << SDLF_MAX_INPUTS,
             .stays_row_major = 1u << SDLF_MAX_INPUTS,
+            .storage = 1u << 0 | 1u << 1 | 1u << SDLF_MAX_INPUTS,
+            .float32_beside = 1u << 1,
             .packed = 1u << 1,
             .unread = 1u << 1,
             .check = check_forward,

@@ -2,8 +2,8 @@
 /* Fused convolution, ReLU and max-pool: forward, backward, and backward with the SGD updates.
  *
  * conv2d_relu_max_pool_forward: y = max_pool2d(max(conv2d(x, w, bias), 0)). The convolution's output is never stored:
- * in training, the backward pass needs only `mask`, a byte for each y (see max_pool2d_forward). Row-major (NCHW); in
- * inference, without a mask, also channels last (NHWC), where y may remain row-major.
+ * in training, the backward pass needs only `mask`, a byte for each y (see max_pool2d_forward). Row-major (NCHW); without
+ * a mask also channels last (NHWC), where y may remain row-major, and in 16-bit storage.
  *   in: x (N,C,H,W), w (K,C/G,R,S), bias? (K)   out: y (N,K,P,Q), mask? (N,K,P,Q) uint8
  * It replaces
  *   conv2d_forward x, w, bias -> r;  max_pool2d_forward r -> y, mask;  copy y -> row-major (if wanted)

@@ -4,6 +4,7 @@
 #include <math.h>
 
 #include "calculators/cuda/conv2d/halo16.h"
+#include "calculators/cuda/conv2d_pool/conv2d_pool.h"
 #include "calculators/cuda/gemm/convert_operands.h"
 #include "calculators/fusions/conv2d_pool.h"
 
@@ -12,11 +13,6 @@ static const cuda_halo16_tile tiles[HALO16_TILES] = {
     {256, 64, 2, 2, 2},  {256, 128, 3, 3, 1}, {128, 64, 4, 2, 2},
     {128, 128, 4, 4, 1}, {128, 128, 2, 2, 2}, {128, 64, 8, 4, 1},
 };
-
-const cuda_halo16_tile *cuda_halo16_tile_of(int number)
-{
-    return &tiles[number];
-}
 
 /* A tile is 8 pixels across; for images of one line the whole tile is one line. */
 void cuda_halo16_cut(cuda_halo *p, int number)
@@ -158,21 +154,6 @@ sdlf_status conv2d_halo16_cuda(sdlf_calculator *base, const sdlf_operation *op)
     return cuda_halo16_run(base, op, false, 0);
 }
 
-/* The convolution before the pooling; its output is never stored. */
-static sdlf_operation convolution_of(const sdlf_operation *op)
-{
-    const conv2d_pool_options *options = conv2d_pool_options_of(op);
-    return (sdlf_operation){
-        .kind = SDLF_CONV2D_FORWARD,
-        .in = {op->in[0], op->in[1], op->in[2]},
-        .out = {sdlf_tensor_channels_last(conv2d_pool_between(op, &op->in[0], &op->in[1]))},
-        .prepared = op->prepared,
-        .workspace = op->workspace,
-        .ahead = op->ahead,
-        .conv2d = {.window = options->window, .groups = options->groups, .activation = {.function = SDLF_RELU}},
-    };
-}
-
 /* Tiles consist of whole pooling windows where they have several lines. */
 bool cuda_halo16_pool_takes(const sdlf_calculator *base, const sdlf_operation *op)
 {
@@ -183,7 +164,7 @@ bool cuda_halo16_pool_takes(const sdlf_calculator *base, const sdlf_operation *o
     for (int i = 0; i < 2; i++) {
         if (pool->size[i] != 2 || pool->stride[i] != 2) return false;
     }
-    sdlf_operation convolution = convolution_of(op);
+    sdlf_operation convolution = cuda_conv2d_of_pool(op);
     if (convolution.out[0].shape.dim[2] == 1) return false;
     return cuda_has_operands16(calculator->math) ? cuda_halo16_takes(base, &convolution)
                                                  : cuda_halo_pools(base, &convolution);
@@ -191,25 +172,25 @@ bool cuda_halo16_pool_takes(const sdlf_calculator *base, const sdlf_operation *o
 
 int64_t cuda_halo16_pool_prepared(const sdlf_calculator *base, const sdlf_operation *op)
 {
-    sdlf_operation convolution = convolution_of(op);
+    sdlf_operation convolution = cuda_conv2d_of_pool(op);
     return cuda_halo_prepared(base, &convolution);
 }
 
 int64_t cuda_halo16_pool_workspace(const sdlf_calculator *base, const sdlf_operation *op)
 {
-    sdlf_operation convolution = convolution_of(op);
+    sdlf_operation convolution = cuda_conv2d_of_pool(op);
     return conv2d_halo_workspace_cuda(base, &convolution);
 }
 
 sdlf_status conv2d_halo16_pool_prepare_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
-    sdlf_operation convolution = convolution_of(op);
+    sdlf_operation convolution = cuda_conv2d_of_pool(op);
     return conv2d_halo_prepare_cuda(base, &convolution);
 }
 
 sdlf_status conv2d_halo16_pool_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
-    sdlf_operation convolution = convolution_of(op);
+    sdlf_operation convolution = cuda_conv2d_of_pool(op);
     convolution.out[0].data = op->out[0].data;
     bool operands16 = cuda_has_operands16(cuda_calculator_from(base)->math);
     bool last = sdlf_tensor_is_channels_last(&op->out[0]);

@@ -32,7 +32,6 @@ typedef struct cuda_halo16_launch {
 typedef struct cuda_halo16_tile {
     int pixels, filters, stages, boxes, blocks;
 } cuda_halo16_tile;
-const cuda_halo16_tile *cuda_halo16_tile_of(int number);
 /* Cut the problem into tiles of that number; bytes of shared memory of a block. */
 void cuda_halo16_cut(cuda_halo *problem, int tile);
 int64_t cuda_halo16_shared(const cuda_halo *problem, int tile);
@@ -51,7 +50,7 @@ sdlf_status cuda_halo16_run(sdlf_calculator *calculator, const sdlf_operation *o
 bool cuda_halo16_pool_takes(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t cuda_halo16_pool_prepared(const sdlf_calculator *calculator, const sdlf_operation *operation);
 int64_t cuda_halo16_pool_workspace(const sdlf_calculator *calculator, const sdlf_operation *operation);
-sdlf_kernel conv2d_halo16_pool_cuda;
+sdlf_kernel conv2d_halo16_pool_cuda, conv2d_halo16_pool_prepare_cuda;
 
 sdlf_status cuda_halo16_multiply(sdlf_calculator *calculator, const cuda_halo *problem, const cuda_halo16_launch *how);
 

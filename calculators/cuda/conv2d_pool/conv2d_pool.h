@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The backward pass of conv2d + ReLU + max-pool, in parts that conv2d_pool/conv2d_pool.c calls in order. */
+/* conv2d + ReLU + max-pool: the convolution of the forward pass, and the parts of the backward pass, which
+ * conv2d_pool/conv2d_pool.c calls in order. */
 #ifndef SDLF_CALCULATORS_CUDA_CONV2D_POOL_H
 #define SDLF_CALCULATORS_CUDA_CONV2D_POOL_H
 
@@ -8,6 +9,9 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* The convolution with its ReLU, channels last, on the same operands; its output has no memory. */
+sdlf_operation cuda_conv2d_of_pool(const sdlf_operation *op);
 
 /* Compute dw and db, or update w and b by them, as the operation's fusion says. */
 sdlf_status cuda_conv2d_pool_weights(sdlf_calculator *base, const sdlf_operation *op);

@@ -44,6 +44,7 @@ typedef struct engine_conv2d {
     float *dw;
     void *workspace;
     engine_bn_partials *moments; /* forward: statistics to compute, or NULL */
+    bool pools; /* forward: y (N,P/2,Q/2,K) is the 2 x 2 max-pooling, of stride 2, of the convolution (engine_pools) */
 } engine_conv2d;
 
 /* True if this build has kernels for this device. */
@@ -56,6 +57,8 @@ static inline bool engine_is_there(const cuda_calculator *calculator)
 bool engine_takes_forward(const cuda_calculator *calculator, const engine_conv2d *conv);
 bool engine_takes_backward_input(const cuda_calculator *calculator, const engine_conv2d *conv);
 bool engine_takes_backward_weights(const cuda_calculator *calculator, const engine_conv2d *conv);
+/* True if engine_forward can also max-pool: in 16 bits, where tiles consist of whole pooling windows (engine/conv2d_halo.cuh). */
+bool engine_pools(const cuda_calculator *calculator, const engine_conv2d *conv);
 
 int64_t engine_forward_workspace(const engine_conv2d *conv);
 int64_t engine_backward_input_workspace(const engine_conv2d *conv);

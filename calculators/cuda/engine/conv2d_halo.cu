@@ -12,6 +12,9 @@ template <typename T, int BN, bool COLUMNS_INNER> static auto kernel_of(const im
 {
     const image_mode mode = image_mode_of(p);
     if constexpr (!COLUMNS_INNER) {
+        if constexpr (sizeof(T) == 2) {
+            if (mode == POOL_VALUES) return halo_kernel<T, BN, false, POOL_VALUES>;
+        }
         if (mode == SUM_VALUES) return halo_kernel<T, BN, false, SUM_VALUES>;
         if (mode == ANY_ACTIVATION) return halo_kernel<T, BN, false, ANY_ACTIVATION>;
     }

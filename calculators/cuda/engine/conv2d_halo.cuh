@@ -10,6 +10,7 @@
 #define SDLF_CALCULATORS_CUDA_ENGINE_CONV2D_HALO_CUH
 
 #include "calculators/cuda/engine/image_epilogue.cuh"
+#include "calculators/cuda/engine/pool_epilogue.cuh"
 
 enum { HALO_TILE = 8, HALO_PAIR = 2 };
 
@@ -75,6 +76,13 @@ struct tile_pixels {
     {
         const int y = at.row + row % 64 / HALO_TILE, x = at.column + row % HALO_TILE;
         pixel = (static_cast<int64_t>(at.image) * p.height + y) * p.width + x;
+        return is_there && y < p.height && x < p.width;
+    }
+    /* The same of the 2 x 2 pooling window that the row's pixel belongs to. */
+    __device__ __forceinline__ bool locate_window(int row, int64_t &window) const
+    {
+        const int y = (at.row + row % 64 / HALO_TILE) / 2, x = (at.column + row % HALO_TILE) / 2;
+        window = (static_cast<int64_t>(at.image) * p.height + y) * p.width + x;
         return is_there && y < p.height && x < p.width;
     }
 };
@@ -243,10 +251,15 @@ static __global__ void __launch_bounds__(HALO_THREADS, 2) halo_kernel(const __gr
     for (int pair = slot; pair < p.image.row_tiles; pair += p.image.slots) {
         multiply<T, BN, COLUMNS_INNER>(p, bar, boxes + group * p.box_bytes, weights, box, tap, c);
         const int tile = pair * HALO_PAIR;
-        int count = 0;
-        for (int i = 0; i < HALO_PAIR; i++) count += tile + i < p.tiles ? tile_place(p, tile + i).count(p.image) : 0;
         const tile_pixels pixels = {p.image, tile_place(p, tile + group), tile + group < p.tiles};
-        epilogue.finish(p.image, pixels, count, c, nullptr);
+        if constexpr (MODE == POOL_VALUES) {
+            store_maxima<T, BN>(p.image, pixels, numbers.bias, {epilogue.column, epilogue.end}, c);
+        } else {
+            int count = 0;
+            for (int i = 0; i < HALO_PAIR; i++)
+                count += tile + i < p.tiles ? tile_place(p, tile + i).count(p.image) : 0;
+            epilogue.finish(p.image, pixels, count, c, nullptr);
+        }
     }
     epilogue.leave(p.image, slot);
 #endif

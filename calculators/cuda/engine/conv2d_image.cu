@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* fprop and dgrad: operands, classes and tile configurations of engine/conv2d_image.cuh. */
+/* fprop and dgrad: operands and tile configurations of engine/conv2d_image.cuh. */
 #include "calculators/cuda/engine/conv2d_image.cuh"
 
 #include <algorithm>
@@ -16,92 +16,7 @@ static int chunk_bytes_of(const engine_conv2d *conv, int64_t channels)
     return bytes <= 32 ? 32 : bytes <= 64 ? 64 : 128;
 }
 
-/* ---- classes ---- */
-
-static bool forward_class(dgrad_phase *of, const engine_conv2d *conv, int chunk, const void *x, int64_t channels)
-{
-    const int64_t in[2] = {conv->h, conv->w}, out[2] = {conv->p, conv->q};
-    const int size[2] = {conv->r, conv->s};
-    im2col_shape image = {x, conv->n, conv->h, conv->w, channels, {}, {}, {}, conv->pixel_step, conv->row_step};
-    for (int i = 0; i < 2; i++) {
-        of->taps[i] = size[i];
-        of->tap_offset[i] = conv->dilation[i];
-        of->first[i] = 0;
-        of->step[i] = 1;
-        of->lower[i] = image.lower[i] = -conv->padding[i];
-        of->stride[i] = image.stride[i] = conv->stride[i];
-        image.upper[i] = static_cast<int>((out[i] - 1) * conv->stride[i] - conv->padding[i] - (in[i] - 1));
-        of->count[i] = divider<int32_t>(out[i]);
-        of->start[i] = 0;
-        of->spread[i] = 1;
-    }
-    of->pixels = static_cast<int>(conv->n * conv->p * conv->q);
-    return make_im2col_map(&of->read, conv->dtype, image, chunk, 128);
-}
-
-/* Pixels whose row and column are `at` modulo the stride: dx pixel at + stride i reads dy at pixel i + (at + padding - r) / stride for
- * every r for which this is an integer. */
-static bool backward_class(dgrad_phase *of, const engine_conv2d *conv, int chunk, const int at[2])
-{
-    const int64_t in[2] = {conv->h, conv->w}, out[2] = {conv->p, conv->q};
-    const int size[2] = {conv->r, conv->s};
-    im2col_shape image = {conv->y, conv->n, conv->p, conv->q, conv->k, {}, {}, {1, 1}, 0, 0};
-    int64_t pixels = conv->n;
-    for (int i = 0; i < 2; i++) {
-        const int stride = conv->stride[i], first = (at[i] + conv->padding[i]) % stride;
-        const int64_t count = cuda_ceil_div(in[i] - at[i], stride);
-        of->taps[i] = first < size[i] ? static_cast<int>(cuda_ceil_div(size[i] - first, stride)) : 0;
-        const int last = of->taps[i] > 0 ? of->taps[i] - 1 : 0;
-        of->tap_offset[i] = conv->dilation[i];
-        of->first[i] = first + stride * last;
-        of->step[i] = -stride;
-        of->lower[i] = image.lower[i] = (at[i] + conv->padding[i] - first) / stride - last * conv->dilation[i];
-        of->stride[i] = 1;
-        image.upper[i] = static_cast<int>(count - out[i] + of->lower[i]);
-        of->count[i] = divider<int32_t>(count);
-        of->start[i] = at[i];
-        of->spread[i] = stride;
-        pixels *= count;
-    }
-    of->pixels = static_cast<int>(pixels);
-    return make_im2col_map(&of->read, conv->dtype, image, chunk, 128);
-}
-
 /* ---- launches ---- */
-
-enum { MOST_SPLITS = 4, LEAST_STEPS = 4 };
-
-/* Clusters of `size` blocks, two blocks per multiprocessor, that are resident on every device of this model: the split of the reduction determines
- * the rounding, which must not differ between devices of one model (clusters.cu). */
-static int clusters_at_once(const cuda_calculator *calculator, int size)
-{
-    const int most = 2 * calculator->multiprocessors / size;
-    return size > 2 ? most * 15 / 16 : most;
-}
-
-/* The cluster size: the number of blocks that split the reduction of each tile. All clusters must be resident at once, and each block must have
- * at least LEAST_STEPS k-steps and end with 16 columns or more. */
-static int cluster_of(const cuda_calculator *calculator, int64_t tiles, int64_t steps, int columns)
-{
-    int cluster = 1;
-    while (2 * cluster <= MOST_SPLITS && 32 * cluster <= columns && steps >= 2 * cluster * LEAST_STEPS &&
-           tiles <= clusters_at_once(calculator, 2 * cluster))
-        cluster *= 2;
-    return cluster;
-}
-
-/* Blocks per column of tiles: at most as many as are resident at once, with equal numbers of tiles. */
-int engine_slots(const cuda_calculator *calculator, int64_t row_tiles, int64_t column_tiles)
-{
-    const int64_t most = std::max<int64_t>(engine_most_parts(calculator) / column_tiles, 1);
-    return static_cast<int>(cuda_ceil_div(row_tiles, cuda_ceil_div(row_tiles, most)));
-}
-
-/* True if 128-column tiles would leave half of the multiprocessors idle: there are twice as many 64-column tiles. */
-static bool prefers_narrow(const cuda_calculator *calculator, const image_params &p, int64_t tiles)
-{
-    return 2 * tiles * cuda_ceil_div(p.channels, 128) <= calculator->multiprocessors;
-}
 
 /* True if the residual is loaded through the ring: a tile's pixels are contiguous in memory, a block has all of its columns, and the activation is
  * piecewise linear. (Rows of the reduction must be 128 bytes: there are no such kernels for shorter ones.) */
@@ -163,7 +78,7 @@ static sdlf_status launch(const cuda_calculator *calculator, const engine_conv2d
         for (int i = 0; i < params->classes; i++)
             steps =
                 std::max<int64_t>(steps, params->of[i].taps[0] * params->of[i].taps[1] * params->chunks / work::PARTS);
-        params->cluster = cluster_of(calculator, tiles * params->column_tiles, steps, work::BN);
+        params->cluster = engine_cluster_of(calculator, tiles * params->column_tiles, steps, work::BN);
         params->row_tiles = static_cast<int>(tiles);
         params->slots = params->cluster > 1 ? params->row_tiles : engine_slots(calculator, tiles, params->column_tiles);
         if (conv->moments != nullptr) conv->moments->count = params->slots;
@@ -195,7 +110,7 @@ static sdlf_status launch(const cuda_calculator *calculator, const engine_conv2d
         else
             run(columns, std::integral_constant<int, 32>());
     };
-    if (params->channels > 64 && !grouped && !prefers_narrow(calculator, *params, tiles))
+    if (params->channels > 64 && !grouped && !engine_prefers_narrow(calculator, params->channels, tiles))
         by_width(std::integral_constant<int, 128>());
     else
         by_width(std::integral_constant<int, 64>());
@@ -258,6 +173,18 @@ static sdlf_status pack_operands(const cuda_calculator *calculator, const engine
                        engine_packed_weights(given));
 }
 
+bool engine_pools(const cuda_calculator *calculator, const engine_conv2d *given)
+{
+    if (sdlf_dtype_size(given->dtype) != 2 || given->residual != nullptr || given->moments != nullptr) return false;
+    if (!is_clip_activation(given->activation) || !engine_takes_forward(calculator, given)) return false;
+    const engine_conv2d conv = engine_of_packed(given);
+    image_params params = {};
+    params.classes = 1;
+    params.channels = static_cast<int>(conv.k);
+    engine_forward_phase(&conv, &params.of[0]);
+    return engine_runs_halo(calculator, &conv, engine_packed_channels(conv.c), &params);
+}
+
 sdlf_status engine_forward(const cuda_calculator *calculator, const engine_conv2d *given)
 {
     engine_conv2d conv;
@@ -273,8 +200,9 @@ sdlf_status engine_forward(const cuda_calculator *calculator, const engine_conv2
     params.filter_width = conv.s;
     params.channels = static_cast<int>(conv.k);
     set_blocks(&conv, &params, false);
-    params.height = static_cast<int>(conv.p);
-    params.width = static_cast<int>(conv.q);
+    params.pools = conv.pools;
+    params.height = static_cast<int>(conv.pools ? conv.p / 2 : conv.p);
+    params.width = static_cast<int>(conv.pools ? conv.q / 2 : conv.q);
     params.bias = static_cast<const float *>(conv.bias);
     params.residual = conv.residual;
     params.result = conv.y;
@@ -283,9 +211,12 @@ sdlf_status engine_forward(const cuda_calculator *calculator, const engine_conv2
         params.parts = reinterpret_cast<float2 *>(conv.moments->parts);
         params.rows = conv.moments->rows;
     }
-    if (!forward_class(&params.of[0], &conv, chunk, conv.x, channels)) return refused("conv2d_forward");
+    engine_forward_phase(&conv, &params.of[0]);
     if (engine_runs_halo(calculator, &conv, channels, &params))
         return engine_run_halo(calculator, &conv, channels, false, &params);
+    if (conv.pools)
+        return sdlf_fail(SDLF_ERROR_UNSUPPORTED, "conv2d_forward: max-pooling needs tiles of whole windows");
+    if (!engine_map_windows(&conv, false, channels, chunk, &params.of[0])) return refused("conv2d_forward");
     return launch_typed<0>(calculator, &conv, &params, chunk_bytes);
 }
 
@@ -318,10 +249,13 @@ sdlf_status engine_backward_input(const cuda_calculator *calculator, const engin
         for (int j = 0; j < conv->stride[1]; j++) {
             const int at[2] = {i, j};
             if (i >= conv->h || j >= conv->w) continue;
-            if (!backward_class(&params.of[params.classes++], conv, chunk, at)) return refused("conv2d_backward_input");
+            engine_backward_phase(conv, at, &params.of[params.classes++]);
         }
     }
     if (engine_runs_halo(calculator, conv, conv->k, &params))
         return engine_run_halo(calculator, conv, conv->k, true, &params);
+    for (int i = 0; i < params.classes; i++) {
+        if (!engine_map_windows(conv, true, conv->k, chunk, &params.of[i])) return refused("conv2d_backward_input");
+    }
     return launch_typed<1>(calculator, conv, &params, chunk_bytes);
 }

@@ -8,6 +8,7 @@
 #ifndef SDLF_CALCULATORS_CUDA_ENGINE_CONV2D_IMAGE_CUH
 #define SDLF_CALCULATORS_CUDA_ENGINE_CONV2D_IMAGE_CUH
 
+#include "calculators/cuda/engine/cluster_sums.cuh"
 #include "calculators/cuda/engine/image_epilogue.cuh"
 #include "calculators/cuda/engine/mainloop.cuh"
 
@@ -143,7 +144,7 @@ static __global__ void __launch_bounds__(engine_sizes<Work>::THREADS, 2)
     for (int tile = slot; tile < p.row_tiles; tile += p.slots) {
         const typename Work::Place at = Work::place(p, tile, column, rank);
         ring.template multiply<Work::BN, Work::PARTS>(at.steps, 64 * (warp / 4), 0, c, at.parts);
-        if (p.cluster > 1) epilogue.exchange(p, sums, c);
+        if (p.cluster > 1) sum_over_cluster<Work::BN>(p.cluster, epilogue.first_group, epilogue.last_group, sums, c);
         const dgrad_phase &of = p.of[at.part];
         epilogue.finish(p, class_pixels{p, of, at.row}, max(min(Work::BM, of.pixels - at.row), 0), c, &ring);
     }

@@ -13,7 +13,6 @@
 #define SDLF_CALCULATORS_CUDA_ENGINE_IMAGE_EPILOGUE_CUH
 
 #include "calculators/cuda/activate.cuh"
-#include "calculators/cuda/cluster.cuh"
 #include "calculators/cuda/engine/image_tile.cuh"
 
 /* Of the block's channels: bias, the center of the deviations, and the sums over each warp's rows. */
@@ -23,7 +22,7 @@ template <int BN> struct channel_numbers {
 };
 
 template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct image_epilogue {
-    static constexpr int GROUPS = BN / 16, LINE = BN + ENGINE_PAD;
+    static constexpr int GROUPS = BN / 16;
     static constexpr bool STAGED = MODE == STAGED_RESIDUAL;
     using staged = staged_residual<T, BN, STAGED ? Ring::STAGE_BYTES : 128 * BN *static_cast<int>(sizeof(T))>;
     static constexpr int PART_GROUPS = GROUPS / staged::PARTS;
@@ -42,45 +41,6 @@ template <typename T, int BN, image_mode MODE, typename Ring = no_ring> struct i
         const int c = static_cast<int>(threadIdx.x), channel = column + c;
         if (c < BN) numbers.bias[c] = channel < end && p.bias != nullptr ? p.bias[channel] : 0.0f;
         barrier_of_threads(ENGINE_CONSUMERS);
-    }
-
-    /* Split-K reduction over the blocks of a cluster, 2^n of them: each block sums its share of the columns, reading all accumulators row by row. */
-    __device__ __forceinline__ void exchange(const image_params &p, float *sums, float (&c)[BN / 8][4])
-    {
-        constexpr int LOADS = 8;              /* loads in flight: some vectors, from all blocks */
-        barrier_of_threads(ENGINE_CONSUMERS); /* the ring's memory can be reused */
-        store_fragments(sums + warp / 4 * 64 * LINE, LINE, c);
-        __syncwarp();
-        cluster_sync();
-        const int bits = __ffs(p.cluster) - 1, vectors = BN / 4 >> bits; /* of four columns, per row */
-        const int thread = static_cast<int>(threadIdx.x), next = ENGINE_CONSUMERS / vectors * LINE;
-        float *mine = sums + thread / vectors * LINE + first_group * 16 + thread % vectors * 4;
-#pragma unroll 1
-        for (int load = 0; load < BN / 8; load += LOADS, mine += (LOADS >> bits) * next) {
-            float4 vector[LOADS], all = {};
-#pragma unroll
-            for (int i = 0; i < LOADS; i++) vector[i] = dsmem_load(mine + (i >> bits) * next, i & (p.cluster - 1));
-#pragma unroll
-            for (int i = 0; i < LOADS; i++) {
-                const int block = i & (p.cluster - 1);
-                all = block == 0 ? vector[i] : plus(all, vector[i]);
-                if (block == p.cluster - 1) *reinterpret_cast<float4 *>(mine + (i >> bits) * next) = all;
-            }
-        }
-        barrier_of_threads(ENGINE_CONSUMERS);
-        const float *from = sums + (warp / 4 * 64 + warp % 4 * 16 + lane / 4) * LINE + lane % 4 * 2;
-#pragma unroll
-        for (int j = 0; j < BN / 8; j++) {
-            float2 low = {}, high = {}; /* also for other blocks' columns, so that no register is kept alive */
-            if (j / 2 >= first_group && j / 2 < last_group) {
-                low = *reinterpret_cast<const float2 *>(from + 8 * j);
-                high = *reinterpret_cast<const float2 *>(from + 8 * j + 8 * LINE);
-            }
-            c[j][0] = low.x;
-            c[j][1] = low.y;
-            c[j][2] = high.x;
-            c[j][3] = high.y;
-        }
     }
 
     __device__ __forceinline__ void add_bias(float (&c)[BN / 8][4]) const

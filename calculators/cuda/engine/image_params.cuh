@@ -33,6 +33,7 @@ struct image_params {
     int cluster;                       /* blocks that split a tile's reduction (split-K), and then its columns */
     int filter_width;
     int channels, height, width;    /* of the output */
+    bool pools;                     /* the output is max-pooled: its height and width are half of of[0].count */
     int block_tiles;                /* for several groups: tiles of columns per block (engine/groups.h); 0: one group */
     int block_columns, block_reads; /* output and input channels per block */
     const float *bias;
@@ -44,6 +45,13 @@ struct image_params {
     float2 *parts;                    /* of engine_bn_partials, (slots, channels), and their rows; NULL: not computed */
     float *rows;
 };
+
+/* Set all members but `read` and `tiles` (engine/conv2d_phases.cu): fprop's only class; dgrad's class of the pixels whose row and column are `at`
+ * modulo the stride. */
+void engine_forward_phase(const engine_conv2d *conv, dgrad_phase *of);
+void engine_backward_phase(const engine_conv2d *conv, const int at[2], dgrad_phase *of);
+/* Sets `read`: the im2col map of `chunk` of the input image's channels. False: the driver refuses it. */
+bool engine_map_windows(const engine_conv2d *conv, bool backward, int64_t channels, int chunk, dgrad_phase *of);
 
 /* Sets the activation, for outputs of that type. */
 void engine_set_activation(image_params *params, const sdlf_activation &activation, sdlf_dtype dtype);
@@ -60,8 +68,11 @@ static __device__ __forceinline__ channel_range channels_of(const image_params &
     return {first + (tile - block * p.block_tiles) * columns, min(first + p.block_columns, p.channels)};
 }
 
-/* Blocks per column of tiles (engine/conv2d_image.cu). */
+/* The scheduler (engine/scheduler.cu): blocks per column of tiles; blocks that split the reduction of each tile, of `steps` k-steps; and true if
+ * tiles should have 64 instead of 128 columns. */
 int engine_slots(const cuda_calculator *calculator, int64_t row_tiles, int64_t column_tiles);
+int engine_cluster_of(const cuda_calculator *calculator, int64_t tiles, int64_t steps, int columns);
+bool engine_prefers_narrow(const cuda_calculator *calculator, int64_t channels, int64_t row_tiles);
 
 /* True if engine/conv2d_halo.cu computes it. depth: channels of the input image; params: with the class, and what the epilogue needs. */
 bool engine_runs_halo(const cuda_calculator *calculator, const engine_conv2d *conv, int64_t depth,

@@ -34,13 +34,14 @@ static __device__ __forceinline__ float2 add_over_rows(float2 (&v)[4], int lane)
     return v[0];
 }
 
-/* What the epilogue applies: bias, and clipping; bias, an optional residual, and a piecewise linear activation; the same with a residual loaded
- * through the ring; bias, residual and any activation; or bias, and statistics for batch normalisation. */
-enum image_mode { CLIP_VALUES, LINE_ACTIVATION, STAGED_RESIDUAL, ANY_ACTIVATION, SUM_VALUES };
+/* What the epilogue applies: bias, and clipping; the same and 2 x 2 max-pooling; bias, an optional residual, and a piecewise linear activation; the
+ * same with a residual loaded through the ring; bias, residual and any activation; or bias, and statistics for batch normalisation. */
+enum image_mode { CLIP_VALUES, POOL_VALUES, LINE_ACTIVATION, STAGED_RESIDUAL, ANY_ACTIVATION, SUM_VALUES };
 
 /* The mode if a residual does not come through the ring. */
 static inline image_mode image_mode_of(const image_params &p)
 {
+    if (p.pools) return POOL_VALUES;
     if (p.parts != nullptr) return SUM_VALUES;
     if (p.residual == nullptr && is_clip_activation(p.activation)) return CLIP_VALUES;
     return is_line_activation(p.activation) ? LINE_ACTIVATION : ANY_ACTIVATION;

@@ -206,12 +206,20 @@ int64_t conv2d_workspace_nhwc(const sdlf_calculator *base, const sdlf_operation 
     return weights > bias ? weights : bias;
 }
 
-static sdlf_status run_convolution(sdlf_calculator *base, const sdlf_operation *op, engine_bn_partials *moments)
+/* What is fused with a forward convolution; all zero: nothing. */
+typedef struct fused_with {
+    engine_bn_partials *moments; /* of its output */
+    void *maxima;                /* the max-pooled output, instead of its own */
+} fused_with;
+
+static sdlf_status run_convolution(sdlf_calculator *base, const sdlf_operation *op, fused_with fused)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     engine_conv2d conv = convolution(op);
     const void *weights = op->prepared.data;
-    conv.moments = moments;
+    conv.moments = fused.moments;
+    conv.pools = fused.maxima != NULL;
+    if (conv.pools) conv.y = fused.maxima;
     if (converts_weights(op) && !sdlf_tensor_present(&op->prepared)) {
         char *space = op->workspace.data;
         sdlf_status status = prepare(base, op, space);
@@ -230,7 +238,7 @@ static sdlf_status run_convolution(sdlf_calculator *base, const sdlf_operation *
 
 sdlf_status conv2d_nhwc(sdlf_calculator *base, const sdlf_operation *op)
 {
-    sdlf_status status = run_convolution(base, op, NULL);
+    sdlf_status status = run_convolution(base, op, (fused_with){0});
     bool bias = op->kind == SDLF_CONV2D_BACKWARD_WEIGHTS && sdlf_tensor_present(&op->out[1]);
     return status == SDLF_OK && bias ? bias_gradient_nhwc(base, op) : status;
 }
@@ -248,8 +256,25 @@ bool conv2d_batch_norm2d_is_nhwc(const sdlf_operation *conv, const sdlf_operatio
 sdlf_status conv2d_batch_norm2d_nhwc(sdlf_calculator *base, const sdlf_operation *conv, const sdlf_operation *norm)
 {
     engine_bn_partials moments = batch_norm2d_moments_nhwc(base, norm);
-    sdlf_status status = run_convolution(base, conv, &moments);
+    sdlf_status status = run_convolution(base, conv, (fused_with){.moments = &moments});
     return status == SDLF_OK ? batch_norm2d_forward_of_nhwc(base, norm, &moments) : status;
+}
+
+bool conv2d_max_pool_supports_nhwc(const sdlf_calculator *base, const sdlf_operation *op, const sdlf_window2d *pool,
+                                   const sdlf_tensor *y)
+{
+    const engine_conv2d conv = convolution(op);
+    const int64_t out[2] = {conv.p, conv.q};
+    for (int i = 0; i < 2; i++) {
+        if (pool->size[i] != 2 || pool->stride[i] != 2 || pool->dilation[i] != 1) return false;
+        if (pool->padding_before[i] != 0 || y->shape.dim[2 + i] != out[i] / 2) return false; /* whole windows */
+    }
+    return !is_depthwise(op) && conv2d_supports_nhwc(base, op) && engine_pools((const cuda_calculator *)base, &conv);
+}
+
+sdlf_status conv2d_max_pool_nhwc(sdlf_calculator *base, const sdlf_operation *op, const sdlf_tensor *y)
+{
+    return run_convolution(base, op, (fused_with){.maxima = y->data});
 }
 
 /* ---- the others: eight adjacent elements per thread ---- */

@@ -32,6 +32,10 @@ sdlf_kernel conv2d_nhwc, conv2d_prepare_nhwc;
 bool conv2d_batch_norm2d_is_nhwc(const sdlf_operation *conv, const sdlf_operation *norm);
 sdlf_status conv2d_batch_norm2d_nhwc(sdlf_calculator *calculator, const sdlf_operation *conv,
                                      const sdlf_operation *norm);
+/* A convolution followed by 2 x 2 max-pooling to y, which its epilogue computes. pool: the window; y's address may be absent in the first. */
+bool conv2d_max_pool_supports_nhwc(const sdlf_calculator *calculator, const sdlf_operation *conv,
+                                   const sdlf_window2d *pool, const sdlf_tensor *y);
+sdlf_status conv2d_max_pool_nhwc(sdlf_calculator *calculator, const sdlf_operation *conv, const sdlf_tensor *y);
 /* db of conv2d_backward_weights: sums over dy. */
 sdlf_kernel bias_gradient_nhwc;
 int64_t bias_gradient_workspace_nhwc(const sdlf_operation *operation);

@@ -25,11 +25,11 @@ sdlf_operation layout_stored(const sdlf_plan *plan, const sdlf_operation *operat
 }
 
 /* A calculator is asked for convolutions and pooling; other operations it would store count if its kernels support
- * that. */
+ * that. Operations that were fused before layouts are chosen do not count: they were chosen for the layout they have. */
 static void count_stored(const sdlf_plan *plan, layout_votes *votes, const plan_step *step)
 {
     const sdlf_operation_class *type = sdlf_operation_type(&step->operation);
-    if (type->storage == 0 || type->channels_last == 0) return;
+    if (type->storage == 0 || type->channels_last == 0 || step->operation.kind == SDLF_FUSED) return;
     votes->flops_asked += (double)step->cost.flops;
     sdlf_dtype storage = sdlf_calculator_storage(step->calculator, &step->operation, plan->options.mode == SDLF_TRAIN);
     if (storage == SDLF_NONE) return;
