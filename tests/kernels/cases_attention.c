@@ -51,14 +51,16 @@ static void run_forward(sdlf_calculator *calculator, const sdlf_operation *opera
     kernel_prepare(calculator, &forward);
 }
 
-static void attention_pair(kernel_sink *sink, sdlf_dtype t, sizes z, mask_kind mask, bool causal, int parts)
+/* The forward pass; and, unless only a device is filled, the backward pass. */
+static void attention_pair(kernel_sink *sink, sdlf_dtype t, sizes z, mask_kind mask, bool causal, int parts, bool fills)
 {
     sdlf_tensor q = heads(t, sdlf_shape(z.n, z.h, z.t, z.d), parts);
     sdlf_tensor k = heads(t, sdlf_shape(z.n, z.g, z.s, z.d), parts),
                 v = heads(t, sdlf_shape(z.n, z.g, z.s, z.e), parts);
     sdlf_tensor y = heads(t, sdlf_shape(z.n, z.h, z.t, z.e), parts > 0),
                 row = kernel_tensor(t, sdlf_shape(z.n, z.h, z.t));
-    kernel_case made = {.operation = {.kind = SDLF_ATTENTION_FORWARD, .in = {q, k, v}, .out = {y, row, row}}};
+    kernel_case made = {.operation = {.kind = SDLF_ATTENTION_FORWARD, .in = {q, k, v}, .out = {y, row, row}},
+                        .fills_device = fills};
     sdlf_operation *o = &made.operation;
     o->in[3] = make_mask(t, &z, mask);
     o->attention = (sdlf_attention_options){.scale = 1 / sqrtf((float)z.d), .causal = causal};
@@ -71,6 +73,7 @@ static void attention_pair(kernel_sink *sink, sdlf_dtype t, sizes z, mask_kind m
     snprintf(text, sizeof text, "%dx%dx%dx%d of %dx%dx%d%s%s%s", (int)z.n, (int)z.h, (int)z.t, (int)z.d, (int)z.g,
              (int)z.s, (int)z.e, mask_name[mask], causal ? " causal" : "", parts > 0 ? " interleaved" : "");
     kernel_emit(sink, &made, "%s", text);
+    if (fills) return;
     o->kind = SDLF_ATTENTION_BACKWARD;
     o->in[4] = y, o->in[5] = o->in[6] = row, o->in[7] = y;
     o->out[0] = q, o->out[1] = k, o->out[2] = v;
@@ -108,7 +111,13 @@ void attention_cases(kernel_sink *sink, sdlf_dtype t)
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         for (int mask = 0; mask < MASKS; mask++)
             for (int causal = 0; causal < 2; causal++)
-                attention_pair(sink, t, all[i], (mask_kind)mask, causal, ((int)i + mask) % 3 == 0 ? 0 : 3);
+                attention_pair(sink, t, all[i], (mask_kind)mask, causal, ((int)i + mask) % 3 == 0 ? 0 : 3, false);
+    /* so many heads that a device with 132 multiprocessors gives a block 128 queries */
+    static const sizes filling[] = {
+        {34, 8, 8, 65, 65, 40, 16}, {17, 8, 2, 130, 200, 64, 64}, {11, 12, 12, 130, 140, 128, 72}};
+    for (size_t i = 0; i < sizeof filling / sizeof filling[0]; i++)
+        for (int causal = 0; causal < 2; causal++)
+            attention_pair(sink, t, filling[i], NO_MASK, causal, i == 1 ? 0 : 3, true);
     for (int64_t keys = 9; keys <= 409; keys += 400) {
         sdlf_tensor q = kernel_tensor(t, sdlf_shape(1, 1, 17, 8)), k = kernel_tensor(t, sdlf_shape(1, 1, keys, 8));
         kernel_case made = {
@@ -127,12 +136,23 @@ void attention_cases(kernel_sink *sink, sdlf_dtype t)
         made.tolerance = 1 << 20; /* scores of some thousands, whose rounding error is amplified by the exponential */
         kernel_emit(sink, &made, "%d keys, wide scores", (int)keys);
     }
+    /* equal scores of about 1000: every exponential is 1 */
+    sdlf_tensor one = kernel_tensor(t, sdlf_shape(1, 1, 1, 8)), q = kernel_tensor(t, sdlf_shape(1, 1, 17, 8));
+    sdlf_tensor k = kernel_tensor(t, sdlf_shape(1, 1, 4100, 8)), row = kernel_tensor(t, sdlf_shape(1, 1, 17));
+    kernel_case made = {
+        .operation = {.kind = SDLF_ATTENTION_FORWARD,
+                      .in = {sdlf_tensor_broadcast(one, q.shape), sdlf_tensor_broadcast(one, k.shape), k},
+                      .out = {q, row, row}},
+        .tolerance = 6 * 4100 + 64,
+        .rounding = t == SDLF_FLOAT32 ? STORED_ROUNDING : 0};
+    made.operation.attention.scale = 1000;
+    kernel_emit(sink, &made, "4100 equal scores");
 }
 
 void attention_bench(kernel_sink *sink, sdlf_dtype t)
 {
-    attention_pair(sink, t, (sizes){1, 12, 12, 197, 197, 64, 64}, NO_MASK, false, 3);
-    attention_pair(sink, t, (sizes){32, 4, 4, 128, 128, 32, 32}, NO_MASK, true, 3);
-    attention_pair(sink, t, (sizes){1, 8, 8, 1024, 1024, 64, 64}, NO_MASK, true, 3);
-    attention_pair(sink, t, (sizes){1, 8, 2, 1, 2048, 64, 64}, NO_MASK, false, 0);
+    attention_pair(sink, t, (sizes){1, 12, 12, 197, 197, 64, 64}, NO_MASK, false, 3, false);
+    attention_pair(sink, t, (sizes){32, 4, 4, 128, 128, 32, 32}, NO_MASK, true, 3, false);
+    attention_pair(sink, t, (sizes){1, 8, 8, 1024, 1024, 64, 64}, NO_MASK, true, 3, false);
+    attention_pair(sink, t, (sizes){1, 8, 2, 1, 2048, 64, 64}, NO_MASK, false, 0, false);
 }

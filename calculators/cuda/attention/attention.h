@@ -49,6 +49,11 @@ typedef struct attention_head {
 
 attention_arguments attention_arguments_of(const sdlf_operation *operation);
 
+/* The forward pass by wgmma (attention/forward_wgmma.cu); _suits: true if this device and build have it, for 16-bit operands without a mask. */
+bool attention_suits_wgmma(const cuda_calculator *calculator, const attention_arguments *arguments, sdlf_dtype dtype);
+sdlf_status attention_forward_wgmma(const cuda_calculator *calculator, const attention_arguments *arguments,
+                                    sdlf_dtype dtype);
+
 /* Shared memory of a thread block in bytes. dtype: of q, k, v and y. */
 int attention_forward_shared(sdlf_dtype dtype, sdlf_math math, int depth);
 int attention_backward_shared(sdlf_math math, int depth);

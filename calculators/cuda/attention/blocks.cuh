@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Tiles of attention's operands in shared memory, row by row as in global memory, loaded by cp.async; and the mma fragments that are loaded from
- * them. Values in 16-bit storage are used unchanged, loaded by ldmatrix, transposed for v; float32 is rounded when a fragment is loaded. */
+/* attention_forward: tiles of its operands in shared memory, row by row as in global memory, loaded by cp.async; the mma fragments that are loaded
+ * from them; and the results. Values in 16-bit storage are used unchanged, loaded by ldmatrix, transposed for v; float32 is rounded when a fragment
+ * is loaded. */
 #ifndef SDLF_CALCULATORS_CUDA_ATTENTION_BLOCKS_CUH
 #define SDLF_CALCULATORS_CUDA_ATTENTION_BLOCKS_CUH
 
@@ -133,6 +134,42 @@ static __device__ __forceinline__ void multiply_values(float (&c)[D / TILE][4], 
             multiply<MATH>(c[n + 1], left, {right[2], right[3]});
         }
     }
+}
+
+/* ---- rows ---- */
+
+/* Reductions over the four lanes that share a row. */
+static __device__ __forceinline__ float quad_max(float x)
+{
+    x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
+    return fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 2));
+}
+
+static __device__ __forceinline__ float quad_sum(float x)
+{
+    x += __shfl_xor_sync(0xffffffffu, x, 1);
+    return x + __shfl_xor_sync(0xffffffffu, x, 2);
+}
+
+/* Store y for a warp's rows from `first` on, and their max and sum. */
+template <typename T, int D>
+static __device__ __forceinline__ void write_results(const attention_arguments &p, const attention_head &at, int first,
+                                                     const float (&y)[D / TILE][4], const float (&largest)[2],
+                                                     const float (&sum)[2])
+{
+    int lane = static_cast<int>(threadIdx.x) % WARP;
+    float factor[2];
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        float all = quad_sum(sum[half]);
+        int query = first + lane / 4 + 8 * half;
+        factor[half] = 1 / all;
+        if (lane % 4 != 0 || query >= p.queries) continue;
+        int64_t number = (static_cast<int64_t>(at.sample) * p.heads + at.head) * p.queries + query;
+        if (p.max != nullptr) p.max[number] = largest[half];
+        if (p.sum != nullptr) p.sum[number] = all > 0 ? all : NAN;
+    }
+    store_rows<T, D>(head_rows<T>(p.y, at.sample, at.head), first, y, factor);
 }
 
 #endif

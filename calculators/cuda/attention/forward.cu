@@ -1,23 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* attention_forward: a thread block has 64 queries of a head, and iterates over the keys in tiles of 64; scores and their exponentials stay in
  * registers. Each query keeps the running maximum of the scores and the sum of exponentials; when a later tile has a larger score, the
- * accumulators are rescaled. 2 L S (D + E) FLOPs a head (three times as many on Tensor Cores in fp32). */
+ * accumulators are rescaled. 2 L S (D + E) FLOPs a head (three times as many on Tensor Cores in fp32). On 9.0, 16-bit operands without a mask are
+ * computed by attention/forward_wgmma.cu. */
 #include <type_traits>
 
 #include "calculators/cuda/attention/blocks.cuh"
-
-/* Reductions over the four lanes that share a row. */
-static __device__ __forceinline__ float quad_max(float x)
-{
-    x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
-    return fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 2));
-}
-
-static __device__ __forceinline__ float quad_sum(float x)
-{
-    x += __shfl_xor_sync(0xffffffffu, x, 1);
-    return x + __shfl_xor_sync(0xffffffffu, x, 2);
-}
 
 template <sdlf_math MATH> static __device__ __forceinline__ float power(float x)
 {
@@ -77,27 +65,6 @@ static __device__ __forceinline__ void finish_scores(const attention_arguments &
                 score = key + n * TILE + i < limit ? score * p.scale : -INFINITY;
             }
     }
-}
-
-/* Store y for a warp's rows from `first` on, and their max and sum. */
-template <typename T, int D>
-static __device__ __forceinline__ void write_results(const attention_arguments &p, const attention_head &at, int first,
-                                                     const float (&y)[D / TILE][4], const float (&largest)[2],
-                                                     const float (&sum)[2])
-{
-    int lane = static_cast<int>(threadIdx.x) % WARP;
-    float factor[2];
-#pragma unroll
-    for (int half = 0; half < 2; half++) {
-        float all = quad_sum(sum[half]);
-        int query = first + lane / 4 + 8 * half;
-        factor[half] = 1 / all;
-        if (lane % 4 != 0 || query >= p.queries) continue;
-        int64_t number = (static_cast<int64_t>(at.sample) * p.heads + at.head) * p.queries + query;
-        if (p.max != nullptr) p.max[number] = largest[half];
-        if (p.sum != nullptr) p.sum[number] = all > 0 ? all : NAN;
-    }
-    store_rows<T, D>(head_rows<T>(p.y, at.sample, at.head), first, y, factor);
 }
 
 /* Thread blocks per multiprocessor, as limited by registers. */
@@ -180,6 +147,7 @@ sdlf_status attention_forward_cuda(sdlf_calculator *base, const sdlf_operation *
     attention_arguments p = attention_arguments_of(operation);
     sdlf_dtype dtype = operation->in[0].dtype;
     if (sdlf_tensor_count(&operation->out[0]) == 0) return SDLF_OK;
+    if (attention_suits_wgmma(calculator, &p, dtype)) return attention_forward_wgmma(calculator, &p, dtype);
     int depth = attention_depth(operation), shared = attention_forward_shared(dtype, calculator->math, depth);
     dim3 blocks(static_cast<unsigned>(cuda_ceil_div(p.queries, ATTENTION_BLOCK)),
                 static_cast<unsigned>(p.samples * p.heads));

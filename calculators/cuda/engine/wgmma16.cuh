@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* wgmma (wgmma.mma_async m64nNk16, for tf32 m64nNk8) with both operands in shared memory and float32 accumulators: compute capability
- * 9.0a. An operand is K-major (rows along the reduction) or, with 16-bit elements, MN-major (rows along M or N).
+/* wgmma (wgmma.mma_async m64nNk16, for tf32 m64nNk8) with both operands in shared memory, or a in registers, and float32 accumulators: compute
+ * capability 9.0a. An operand is K-major (rows along the reduction) or, with 16-bit elements, MN-major (rows along M or N).
  *
  * Shared memory layout, as tma.cuh loads it: rows of CHUNK elements, eight rows per swizzle atom.
  *   K-major   rows of M (or N), CHUNK of K in each: the instruction's 32 bytes of K are an offset within the rows
@@ -65,6 +65,25 @@ WGMMA16(__half, "f16", 32, 16, 17)
 WGMMA16(__half, "f16", 64, 32, 33)
 WGMMA16(__half, "f16", 128, 64, 65)
 WGMMA16(__half, "f16", 256, 128, 129)
+/* c (64,N) += a b, a (64,16) in registers, as fragments of mma.sync (mma.cuh), which must not be written before wgmma_await; b is MN-major. */
+template <typename T, int N> struct wgmma16_of_registers;
+#define WGMMA16_OF_REGISTERS(T, TYPE, N, A, B, C, D, AT)                                                               \
+    template <> struct wgmma16_of_registers<T, N> {                                                                    \
+        static __device__ __forceinline__ void run(float (&c)[N / 8][4], const uint32_t (&a)[4], uint64_t b)           \
+        {                                                                                                              \
+            asm volatile("{ .reg .pred add; setp.ne.b32 add, 1, 0;\n"                                                  \
+                         "wgmma.mma_async.sync.aligned.m64n" #N "k16.f32." TYPE "." TYPE " {" WGMMA_NAMES_##N          \
+                         "}, {%" #A ", %" #B ", %" #C ", %" #D "}, %" #AT ", add, 1, 1, 1; }"                          \
+                         : WGMMA_SUMS_##N(c)                                                                           \
+                         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));                                        \
+        }                                                                                                              \
+    };
+WGMMA16_OF_REGISTERS(__nv_bfloat16, "bf16", 32, 16, 17, 18, 19, 20)
+WGMMA16_OF_REGISTERS(__nv_bfloat16, "bf16", 64, 32, 33, 34, 35, 36)
+WGMMA16_OF_REGISTERS(__nv_bfloat16, "bf16", 128, 64, 65, 66, 67, 68)
+WGMMA16_OF_REGISTERS(__half, "f16", 32, 16, 17, 18, 19, 20)
+WGMMA16_OF_REGISTERS(__half, "f16", 64, 32, 33, 34, 35, 36)
+WGMMA16_OF_REGISTERS(__half, "f16", 128, 64, 65, 66, 67, 68)
 #define WGMMA_TF32(N, A, B)                                                                                            \
     template <> struct wgmma16<float, N, 0, 0> {                                                                       \
         static __device__ __forceinline__ void run(float (&c)[N / 8][4], uint64_t a, uint64_t b)                       \
@@ -82,6 +101,12 @@ WGMMA_TF32(128, 64, 65)
 #else
 template <typename T, int N, int MN_A, int MN_B> struct wgmma16 {
     static __device__ __forceinline__ void run(float (&c)[N / 8][4], uint64_t a, uint64_t b)
+    {
+        wgmma_is_missing(c, a, b);
+    }
+};
+template <typename T, int N> struct wgmma16_of_registers {
+    static __device__ __forceinline__ void run(float (&c)[N / 8][4], const uint32_t (&a)[4], uint64_t b)
     {
         wgmma_is_missing(c, a, b);
     }
