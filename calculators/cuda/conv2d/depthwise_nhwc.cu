@@ -3,56 +3,15 @@
  *
  * x (N,H,W,C) -> y (N,P,Q,C). A thread computes up to 4 neighbouring channels of STRIP neighbouring pixels of a row; neighbouring lanes have
  * neighbouring channels, so that a warp reads whole cache lines. What strips and rows share is read from caches. With many pixels and 3x3
- * windows, TMA tiles (nhwc/depthwise_tma.cu) are used instead. Weights are (R S, C) if prepacked, else the operation's own (C, R S). Moves
+ * windows, TMA tiles (nhwc/depthwise_tma.cu) are used instead; with few pixels and large windows, conv2d/depthwise_rows.cuh. Weights are (R S, C)
+ * if prepacked, else the operation's own (C, R S). Moves
  * 4 (NHWC + NPQC) bytes; memory and launch overhead are the bound. */
-#include "calculators/cuda/conv2d/clip.cuh"
-#include "calculators/cuda/conv2d/conv2d.h"
-#include "calculators/cuda/launch.cuh"
+#include "calculators/cuda/conv2d/depthwise_rows.cuh"
 #include "calculators/cuda/nhwc/depthwise.cuh"
-#include "calculators/cuda/vectorized.cuh"
 
 enum { THREADS = 256 };
 
-enum { QUAD = 4 }; /* neighbouring channels that a thread computes */
-
-/* x (N,H,W,C), y (N,P,Q,C). */
-template <typename T> struct depthwise_problem {
-    const T *x, *w, *bias, *residual;
-    T *y;
-    sdlf_activation activation;
-    unsigned count; /* tasks of the kernel; elements of y are counted in 31 bits */
-    unsigned out_height;
-    int batch, height, width, channels, out_width;
-    int tap_step, channel_step; /* strides of w in elements */
-    bool ready;                 /* w was prepacked before anything ran */
-    sdlf_window2d window;
-};
-
-template <typename T, int N>
-static __device__ __forceinline__ vec<T, N> read_weights(const depthwise_problem<T> &g, int tap, int channel)
-{
-    const T *from = g.w + static_cast<int64_t>(tap) * g.tap_step + static_cast<int64_t>(channel) * g.channel_step;
-    if (g.channel_step == 1) return read_vec<N>(from, 0);
-    vec<T, N> own;
-#pragma unroll
-    for (int v = 0; v < N; v++) own.at[v] = from[static_cast<int64_t>(v) * g.channel_step];
-    return own;
-}
-
-/* Store pixel (p, q) of image `image` of y from its sums, after residual and activation. CLIPS: the activation is SDLF_CLIP (conv2d/clip.cuh). */
-template <bool CLIPS, typename T, int N>
-static __device__ __forceinline__ void write_pixel(const depthwise_problem<T> &g, int64_t image, int p, int q,
-                                                   int channel, vec<T, N> sum)
-{
-    int64_t to = ((image * g.out_height + p) * g.out_width + q) * g.channels + channel;
-    vec<T, N> left_over = {};
-    if (g.residual != nullptr) left_over = read_vec<N>(g.residual + to, 0);
-#pragma unroll
-    for (int v = 0; v < N; v++) sum.at[v] = activate_known<CLIPS>(g.activation, sum.at[v] + left_over.at[v]);
-    write_vec<N>(g.y + to, 0, sum);
-}
-
-/* One window of one pixel, where there are too few pixels to keep memory busy: all loads are issued at once. */
+/* One 3x3 window of one pixel, where there are too few pixels to keep memory busy: all loads are issued at once. */
 template <typename T, int N, int SIDE>
 static __device__ __forceinline__ void add_window(const depthwise_problem<T> &g, const T *from, int top, int left,
                                                   int channel, vec<T, N> &sum)
@@ -168,6 +127,8 @@ static void launch_fixed(const cuda_calculator *calculator, const depthwise_prob
         launch<float, QUAD, 4, SIDE, STRIDE>(calculator, g, rows);
     else if (quads >= 2 * enough)
         launch<float, QUAD, 2, SIDE, STRIDE>(calculator, g, rows);
+    else if constexpr (SIDE > 3)
+        launch_rows<SIDE, STRIDE>(calculator, g, rows);
     else
         launch<float, QUAD, 1, SIDE, STRIDE>(calculator, g, rows);
 }
