@@ -6,7 +6,7 @@
                                    [--math fp64,fp32,tf32,fp16] [--calculator cuda,cudnn] [--way eager,graph,nhwc,compile]
 
 SDLF reads the networks of scripts/compare-onnxruntime.py from FOLDER (they are exported there if they are not yet) and replays one
-captured graph. PyTorch runs torchvision's in float64, float32 with and without TF32, and float16, and of its ways the fastest counts:
+captured graph. PyTorch runs them in float64, float32 with and without TF32, and float16, and of its ways the fastest counts:
 eager, a CUDA graph, a CUDA graph channels last, and compiled, within a CUDA graph; cuDNN may race its algorithms. Both are timed on data that lie
 on the device, five runs after each other before the host waits, the median of fifteen such. cudnn takes the algorithms that won a
 race of its own. SDLF's fp16 stores float16 where its plan says so (docs/guides/cuda-storage.md), with float32 sums; PyTorch's stores float16.
@@ -31,7 +31,7 @@ def arguments():
     parser = comparing.parser(__doc__)
     parser.add_argument("--folder", default=os.path.join(tempfile.gettempdir(), "sdlf-onnx"), help="where the ONNX files are")
     parser.add_argument("--net", "--nets", type=comparing.texts, metavar="NAME,...", default="vgg16,mobilenet_v2,resnet18",
-                        help="torchvision's names")
+                        help="torchvision's names, and timm.NAME")
     parser.add_argument("--batch", "--batches", type=comparing.counts, metavar="N,...", default="1,32", help="pictures at a time")
     parser.add_argument("--math", "--modes", type=comparing.one_of(*MODES), metavar="MODE,...", default=",".join(MODES),
                         help="fp64 is float64, of MobileNetV2 one by one alone")
@@ -114,11 +114,10 @@ def pytorch_way(torch, network, x, way):
 
 def pytorch_milliseconds(torch, options, net, batch, mode):
     """The best of the ways, and which it was."""
-    torchvision = comparing.need("torchvision")
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = mode == "tf32"
     dtype = {"fp64": torch.float64, "fp16": torch.float16}.get(mode, torch.float32)
-    size = imagenet.size_of(net)
-    network = torchvision.models.get_model(net, weights=None).to("cuda", dtype).eval()
+    network, size = imagenet.network_of(net)
+    network = network.to("cuda", dtype).eval()
     x = torch.randn(batch, 3, size, size, device="cuda", dtype=dtype)
     best, name = float("inf"), ""
     with torch.no_grad():

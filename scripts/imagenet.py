@@ -11,8 +11,16 @@ NAMES = ["vgg16", "mobilenet_v2", "resnet18", "resnet50", "squeezenet1_1", "dens
          "shufflenet_v2_x1_0", "efficientnet_b0"]
 
 
-def size_of(name):
-    return SIZES.get(name, 224)
+def network_of(name):
+    """The network with random weights, and the pixels a side of its images. timm's names begin with "timm."."""
+    torchvision = comparing.need("torchvision")
+    if name.startswith("timm."):
+        network = comparing.need("timm").create_model(name[len("timm."):], pretrained=False, exportable=True)
+        return network, network.default_cfg["input_size"][-1]
+    if name not in torchvision.models.list_models():
+        sys.exit(f"{name}: torchvision has no such network, and it is no ONNX file")
+    extra = {"init_weights": True} if name in ("googlenet", "inception_v3") else {}
+    return torchvision.models.get_model(name, weights=None, **extra), SIZES.get(name, 224)
 
 
 def export(name, path):
@@ -22,15 +30,7 @@ def export(name, path):
         return
     torch, torchvision = comparing.need("torch"), comparing.need("torchvision")
     torch.manual_seed(1)
-    if name.startswith("timm."):
-        network = comparing.need("timm").create_model(name[len("timm."):], pretrained=False, exportable=True)
-        size = network.default_cfg["input_size"][-1]
-    elif name in torchvision.models.list_models():
-        extra = {"init_weights": True} if name in ("googlenet", "inception_v3") else {}
-        network = torchvision.models.get_model(name, weights=None, **extra)
-        size = size_of(name)
-    else:
-        sys.exit(f"{name}: torchvision has no such network, and it is no ONNX file")
+    network, size = network_of(name)
     network.train()
     for module in network.modules():
         if isinstance(module, (torch.nn.Dropout, torchvision.ops.StochasticDepth)):
