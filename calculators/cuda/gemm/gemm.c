@@ -46,9 +46,12 @@ static bool rounds_for(const sdlf_calculator *base, const sdlf_operation *op, in
            algorithm == GEMM_CUBLAS;
 }
 
+/* Independent of alignment, like the workspace: an algorithm that replaces one for aligned operands has none, and does not round. */
 static bool rounds(const sdlf_calculator *base, const sdlf_operation *op)
 {
-    return rounds_for(base, op, chosen(base, op));
+    sdlf_operation aligned = *op;
+    aligned.in[0].data = aligned.in[1].data = NULL;
+    return rounds_for(base, op, chosen(base, &aligned));
 }
 
 static int64_t rounded_bytes(const sdlf_tensor *operand)
