@@ -80,7 +80,10 @@ static sdlf_status launch(const cuda_calculator *calculator, const engine_conv2d
                 std::max<int64_t>(steps, params->of[i].taps[0] * params->of[i].taps[1] * params->chunks / work::PARTS);
         params->cluster = engine_cluster_of(calculator, tiles * params->column_tiles, steps, work::BN);
         params->row_tiles = static_cast<int>(tiles);
-        params->slots = params->cluster > 1 ? params->row_tiles : engine_slots(calculator, tiles, params->column_tiles);
+        const bool single =
+            params->cluster > 1 ||
+            (conv->moments == nullptr && engine_prefers_single_tiles(calculator, tiles * params->column_tiles));
+        params->slots = single ? params->row_tiles : engine_slots(calculator, tiles, params->column_tiles);
         if (conv->moments != nullptr) conv->moments->count = params->slots;
         const bool staged = work::PARTS == 1 && is_staged(*params);
         const int64_t filters = conv->k, taps = static_cast<int64_t>(conv->r) * conv->s;

@@ -33,6 +33,13 @@ int engine_slots(const cuda_calculator *calculator, int64_t row_tiles, int64_t c
     return static_cast<int>(cuda_ceil_div(row_tiles, cuda_ceil_div(row_tiles, most)));
 }
 
+/* True if each block should compute one tile: with fewer than two tiles per resident block, some multiprocessors would compute four, others two. */
+bool engine_prefers_single_tiles(const cuda_calculator *calculator, int64_t tiles)
+{
+    const int64_t most = engine_most_parts(calculator);
+    return tiles > most && tiles < 2 * most;
+}
+
 /* True if 128-column tiles would leave half of the multiprocessors idle: there are twice as many 64-column tiles. */
 bool engine_prefers_narrow(const cuda_calculator *calculator, int64_t channels, int64_t row_tiles)
 {
