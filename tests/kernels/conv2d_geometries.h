@@ -175,6 +175,7 @@ static const geometry filling[] = {
     {2, 32, 17, 16, 8, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1},
     {3, 76, 111, 112, 76, {3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 76}, /* depthwise, the widest rectangles */
     {3, 64, 113, 112, 64, {5, 5}, {1, 1}, {1, 1}, {2, 2}, {2, 2}, 64},
+    {3, 136, 55, 53, 136, {1, 1}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1}, /* an odd number of tiles of 128 pixels */
 };
 
 /* The same, for kernels that only compute forward. */
