@@ -68,8 +68,8 @@ static __device__ __forceinline__ channel_range channels_of(const image_params &
     return {first + (tile - block * p.block_tiles) * columns, min(first + p.block_columns, p.channels)};
 }
 
-/* The scheduler (engine/scheduler.cu): blocks per column of tiles, or true if there should be one per tile; blocks that split the reduction of each
- * tile, of `steps` k-steps; and true if tiles should have 64 instead of 128 columns. */
+/* The scheduler (engine/scheduler.cu): true if there should be one block per tile; blocks per column of tiles otherwise; blocks that split the
+ * reduction of each tile, of `steps` k-steps; and true if tiles should have 64 instead of 128 columns. */
 bool engine_prefers_single_tiles(const cuda_calculator *calculator, int64_t tiles);
 int engine_slots(const cuda_calculator *calculator, int64_t row_tiles, int64_t column_tiles);
 int engine_cluster_of(const cuda_calculator *calculator, int64_t tiles, int64_t steps, int columns);

@@ -33,7 +33,7 @@ int engine_slots(const cuda_calculator *calculator, int64_t row_tiles, int64_t c
     return static_cast<int>(cuda_ceil_div(row_tiles, cuda_ceil_div(row_tiles, most)));
 }
 
-/* True if each block should compute one tile: with fewer than two tiles per resident block, some multiprocessors would compute four, others two. */
+/* True if each block should compute one tile: if equal numbers would be two per block, for fewer blocks than are resident at once. */
 bool engine_prefers_single_tiles(const cuda_calculator *calculator, int64_t tiles)
 {
     const int64_t most = engine_most_parts(calculator);

@@ -46,7 +46,7 @@ static bool rounds_for(const sdlf_calculator *base, const sdlf_operation *op, in
            algorithm == GEMM_CUBLAS;
 }
 
-/* Independent of alignment, like the workspace: an algorithm that replaces one for aligned operands has none, and does not round. */
+/* Independent of alignment, like the workspace: an algorithm that replaces one for aligned operands needs no workspace, and does not round. */
 static bool rounds(const sdlf_calculator *base, const sdlf_operation *op)
 {
     sdlf_operation aligned = *op;
