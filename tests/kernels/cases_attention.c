@@ -112,7 +112,7 @@ void attention_cases(kernel_sink *sink, sdlf_dtype t)
         for (int mask = 0; mask < MASKS; mask++)
             for (int causal = 0; causal < 2; causal++)
                 attention_pair(sink, t, all[i], (mask_kind)mask, causal, ((int)i + mask) % 3 == 0 ? 0 : 3, false);
-    /* so many heads that a device with 132 multiprocessors gives a block 128 queries */
+    /* enough heads for blocks of 128 queries on a device with 132 multiprocessors */
     static const sizes filling[] = {
         {34, 8, 8, 65, 65, 40, 16}, {17, 8, 2, 130, 200, 64, 64}, {11, 12, 12, 130, 140, 128, 72}};
     for (size_t i = 0; i < sizeof filling / sizeof filling[0]; i++)
