@@ -65,6 +65,13 @@ static bool is_sum_of_rows(const sdlf_operation *op)
     return op->reduce.function == SDLF_REDUCE_SUM && op->reduce.axis == 0;
 }
 
+/* A product's operands may differ in it, but not x, dy and dx. */
+static bool has_one_storage(const sdlf_operation *fused)
+{
+    const sdlf_tensor *x = &fused->in[0], *dy = &fused->in[1], *dx = &fused->out[2];
+    return dy->dtype == x->dtype && (!sdlf_tensor_present(dx) || dx->dtype == x->dtype);
+}
+
 static bool join(const sdlf_operation *const *member, sdlf_operation *fused)
 {
     const sdlf_operation *product = member[WEIGHTS], *update = member[UPDATE], *input = member[INPUT];
@@ -90,14 +97,15 @@ static bool join(const sdlf_operation *const *member, sdlf_operation *fused)
         fused->out[4] = bias->out[1];
         options->sgd.bias_decay = bias->sgd.decay;
     }
-    return true;
+    return has_one_storage(fused);
 }
 
 static unsigned split(const sdlf_operation *fused, sdlf_operation *member)
 {
     const gemm_backward_sgd_options *options = gemm_backward_sgd_options_of(fused);
     const sdlf_tensor x = fused->in[0], dy = fused->in[1], rate = fused->in[2], *out = fused->out;
-    const sdlf_tensor dw = sdlf_tensor_view(x.dtype, out[0].shape, NULL);
+    const sdlf_dtype t = out[0].dtype; /* of gradients of parameters, even if x and dy are in 16-bit storage */
+    const sdlf_tensor dw = sdlf_tensor_view(t, out[0].shape, NULL);
     const bool wants_dx = sdlf_tensor_present(&out[2]), has_bias = sdlf_tensor_present(&out[3]);
     const bool slopes = wants_dx && options->activation.function != SDLF_IDENTITY;
     const sdlf_tensor da = slopes ? sdlf_tensor_view(x.dtype, x.shape, NULL) : out[2];
@@ -106,7 +114,7 @@ static unsigned split(const sdlf_operation *fused, sdlf_operation *member)
     member[WEIGHTS] = (sdlf_operation){.in = {dy, x}, .out = {dw}, .gemm = {.transpose_a = true, .alpha = 1}};
     member[UPDATE] = (sdlf_operation){.in = {dw, rate}, .out = {out[0], out[1]}, .sgd = sgd_of_weights(options->sgd)};
     if (has_bias) {
-        const sdlf_tensor db = sdlf_tensor_view(x.dtype, out[3].shape, NULL);
+        const sdlf_tensor db = sdlf_tensor_view(t, out[3].shape, NULL);
         member[SUM] = (sdlf_operation){.in = {dy}, .out = {db}, .reduce = {SDLF_REDUCE_SUM, 0}};
         member[BIAS_UPDATE] =
             (sdlf_operation){.in = {db, rate}, .out = {out[3], out[4]}, .sgd = sgd_of_bias(options->sgd)};
@@ -124,6 +132,7 @@ const sdlf_fusion sdlf_gemm_backward_sgd_fusion = {
                     {.name = "dx", .optional = true},
                     {.name = "b", .optional = true, .updated = true},
                     {.name = "bv", .optional = true, .updated = true}},
+            .storage = 1u << 0 | 1u << 1 | 1u << (SDLF_MAX_INPUTS + 2),
             .check = check_backward_sgd,
             .flops = backward_sgd_flops,
         },

@@ -3,17 +3,10 @@
 #include "calculators/reference/reference.h"
 
 #include <math.h>
-#include <string.h>
 
 static double load(const sdlf_tensor *x, int64_t n, int64_t h, int64_t i, int64_t d)
 {
     return get(x, at4(x, n, h, i, d));
-}
-
-static void add_to(const sdlf_tensor *x, int64_t n, int64_t h, int64_t i, int64_t d, double value)
-{
-    int64_t at = at4(x, n, h, i, d);
-    put(x, at, get(x, at) + value);
 }
 
 /* A query: its sample, its head, the key head that it attends to, its index. */
@@ -99,26 +92,61 @@ static void forward_query(const sdlf_operation *operation, query at)
     if (sdlf_tensor_present(sum)) put(sum, number_of(operation, at), s.sum);
 }
 
+/* p of a query and a key, and ds = scale p (dy v - dy y). */
+typedef struct pair {
+    double p, ds;
+} pair;
+
+static pair pair_of(const sdlf_operation *operation, query at, int64_t j)
+{
+    const sdlf_tensor *v = &operation->in[2], *y = &operation->in[4], *dy = &operation->in[7];
+    double max = get(&operation->in[5], number_of(operation, at)),
+           sum = get(&operation->in[6], number_of(operation, at));
+    double dp = 0, projection = 0;
+    for (int64_t e = 0; e < v->shape.dim[3]; e++) {
+        double gradient = load(dy, at.n, at.h, at.i, e);
+        dp += gradient * load(v, at.n, at.g, j, e);
+        projection += gradient * load(y, at.n, at.h, at.i, e);
+    }
+    double p = exp(score(operation, at, j) - max) / sum;
+    return (pair){p, operation->attention.scale * p * (dp - projection)};
+}
+
 static void backward_query(const sdlf_operation *operation, query at)
 {
-    const sdlf_tensor *q = &operation->in[0], *k = &operation->in[1], *v = &operation->in[2];
-    const sdlf_tensor *y = &operation->in[4], *dy = &operation->in[7], *d = operation->out;
-    softmax s = {get(&operation->in[5], number_of(operation, at)), get(&operation->in[6], number_of(operation, at))};
-    double scale = operation->attention.scale, projection = 0;
-    int64_t depth = q->shape.dim[3], width = v->shape.dim[3];
-    for (int64_t e = 0; e < width; e++) projection += load(dy, at.n, at.h, at.i, e) * load(y, at.n, at.h, at.i, e);
-    for (int64_t j = 0; j < count_keys(operation, at); j++) {
-        double p = exp(score(operation, at, j) - s.max) / s.sum, dp = 0;
-        for (int64_t e = 0; e < width; e++) {
-            dp += load(dy, at.n, at.h, at.i, e) * load(v, at.n, at.g, j, e);
-            add_to(&d[2], at.n, at.g, j, e, p * load(dy, at.n, at.h, at.i, e));
+    const sdlf_tensor *k = &operation->in[1], *dq = &operation->out[0];
+    int64_t keys = count_keys(operation, at), depth = k->shape.dim[3];
+    for (int64_t first = 0; first < depth; first += PIECE) {
+        int64_t count = depth - first < PIECE ? depth - first : PIECE;
+        double piece[PIECE] = {0};
+        for (int64_t j = 0; j < keys; j++) {
+            double ds = pair_of(operation, at, j).ds;
+            for (int64_t c = 0; c < count; c++) piece[c] += ds * load(k, at.n, at.g, j, first + c);
         }
-        double ds = scale * p * (dp - projection);
-        for (int64_t c = 0; c < depth; c++) {
-            add_to(&d[0], at.n, at.h, at.i, c, ds * load(k, at.n, at.g, j, c));
-            add_to(&d[1], at.n, at.g, j, c, ds * load(q, at.n, at.h, at.i, c));
+        for (int64_t c = 0; c < count; c++) put(dq, at4(dq, at.n, at.h, at.i, first + c), piece[c]);
+    }
+}
+
+/* Key j of key head g: one piece of its dk and dv. */
+static void backward_key(const sdlf_operation *operation, int64_t n, int64_t g, int64_t j, int64_t first)
+{
+    const sdlf_tensor *q = &operation->in[0], *dy = &operation->in[7], *dk = &operation->out[1],
+                      *dv = &operation->out[2];
+    int64_t depth = q->shape.dim[3], width = dy->shape.dim[3], heads = group_size(operation);
+    double of_key[PIECE] = {0}, of_value[PIECE] = {0};
+    for (int64_t h = g * heads; h < (g + 1) * heads; h++) {
+        for (int64_t i = 0; i < q->shape.dim[2]; i++) {
+            query at = {n, h, g, i};
+            if (j >= count_keys(operation, at)) continue;
+            pair found = pair_of(operation, at, j);
+            for (int64_t c = 0; c < PIECE && first + c < depth; c++)
+                of_key[c] += found.ds * load(q, n, h, i, first + c);
+            for (int64_t e = 0; e < PIECE && first + e < width; e++)
+                of_value[e] += found.p * load(dy, n, h, i, first + e);
         }
     }
+    for (int64_t c = 0; c < PIECE && first + c < depth; c++) put(dk, at4(dk, n, g, j, first + c), of_key[c]);
+    for (int64_t e = 0; e < PIECE && first + e < width; e++) put(dv, at4(dv, n, g, j, first + e), of_value[e]);
 }
 
 static void for_each_query(const sdlf_operation *operation, void (*compute)(const sdlf_operation *, query))
@@ -139,11 +167,12 @@ sdlf_status attention_forward_reference(sdlf_calculator *calculator, const sdlf_
 sdlf_status attention_backward_reference(sdlf_calculator *calculator, const sdlf_operation *operation)
 {
     (void)calculator;
-    for (int i = 0; i < 3; i++) {
-        int64_t count = sdlf_tensor_count(&operation->out[i]);
-        for (int64_t e = 0; e < count; e++)
-            memset(element_address(&operation->out[i], e), 0, sdlf_dtype_size(operation->out[i].dtype));
-    }
+    const int64_t *k = operation->in[1].shape.dim, width = operation->in[2].shape.dim[3];
     for_each_query(operation, backward_query);
+    for (int64_t n = 0; n < k[0]; n++)
+        for (int64_t g = 0; g < k[1]; g++)
+            for (int64_t j = 0; j < k[2]; j++)
+                for (int64_t first = 0; first < k[3] || first < width; first += PIECE)
+                    backward_key(operation, n, g, j, first);
     return SDLF_OK;
 }

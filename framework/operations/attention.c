@@ -131,6 +131,7 @@ const sdlf_operation_class sdlf_attention_backward_operation = {
            {.name = "dy"}},
     .out = {{.name = "dq"}, {.name = "dk"}, {.name = "dv"}},
     .any_strides = 31u | 1u << 7 | 7u << SDLF_MAX_INPUTS,
+    .storage = 7u | 1u << 4 | 1u << 7 | 7u << SDLF_MAX_INPUTS,
     .check = check_backward,
     .flops = backward_flops,
 };

@@ -73,6 +73,7 @@ const sdlf_operation_class sdlf_normalize_backward_operation = {
     .out = {{.name = "dx", .optional = true},
             {.name = "dscale", .optional = true},
             {.name = "dshift", .optional = true}},
+    .storage = 1u << 0 | 1u << 4 | 1u << SDLF_MAX_INPUTS,
     .check = check_backward,
     .flops = backward_flops,
 };

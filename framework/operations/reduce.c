@@ -31,6 +31,7 @@ const sdlf_operation_class sdlf_reduce_operation = {
     .name = "reduce",
     .in = {{.name = "x"}},
     .out = {{.name = "y"}},
+    .storage = 1u << 0,
     .check = check_reduce,
     .flops = reduce_flops,
 };

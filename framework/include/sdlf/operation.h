@@ -172,8 +172,8 @@ typedef struct sdlf_operation {
  * read; arithmetic and accumulation are in float32 (a product may multiply the 16-bit values directly); results are
  * rounded to nearest even when stored. Every other operand stays float32. In convolution and pooling all operands
  * stored in 16 bits are channels last: w is (K,R,S,C/G) in memory. Operands in 16-bit storage are aligned to 16 bytes.
- * w of conv2d_forward and conv2d_backward_input, b of gemm, and an operand of binary may be float32 beside others in 16
- * bits (`float32_beside`), and then have their float32 layout.
+ * w of conv2d_forward and conv2d_backward_input, b and c of gemm, and an operand of binary may be float32 beside others in
+ * 16 bits (`float32_beside`), and then have their float32 layout.
  *
  * Channels last in float32 training: where w of a convolution is (K,R,S,C/G) in memory in float32, its images are
  * (N,H,W,C). The operands of such a convolution, those of gradients of channels-last images, and those of a fused
