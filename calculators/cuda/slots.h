@@ -30,6 +30,7 @@ sdlf_status record_end_cuda(sdlf_calculator *calculator, void **recording);
 sdlf_status replay_cuda(sdlf_calculator *calculator, void *recording);
 void discard_cuda(sdlf_calculator *calculator, void *recording);
 bool normalize_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
+bool reduce_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *operation);
 
 extern const sdlf_fused_slot fusions_cuda[];
 /* The fusion that classes with other convolutions share. */
@@ -37,7 +38,7 @@ extern const sdlf_fused_slot fusions_cuda[];
     {                                                                                                                  \
         &sdlf_gemm_backward_sgd_fusion,                                                                                \
         {                                                                                                              \
-            .run = gemm_backward_sgd_cuda, .supports = gemm_backward_sgd_supports_cuda,                                \
+            .run = gemm_backward_sgd_cuda, .storage = true, .supports = gemm_backward_sgd_supports_cuda,               \
             .workspace = gemm_backward_sgd_workspace_cuda                                                              \
         }                                                                                                              \
     }
@@ -90,7 +91,10 @@ extern const sdlf_fused_slot fusions_cuda[];
                        .workspace = spmm_csr_workspace_cuda, \
                        .prepared = spmm_csr_prepared_cuda, \
                        .prepare = spmm_csr_prepare_cuda}, \
-    [SDLF_REDUCE] = {.run = reduce_cuda, .workspace = reduce_workspace_cuda}, \
+    [SDLF_REDUCE] = {.run = reduce_cuda, \
+                     .storage = true, \
+                     .supports = reduce_supports_cuda, \
+                     .workspace = reduce_workspace_cuda}, \
     [SDLF_ADD] = {.run = add_cuda, .storage = true, .supports = elements_support_cuda}, \
     [SDLF_CONV2D_FORWARD] = {.run = conv2d_cuda, \
         .channels_last = true, \
@@ -160,6 +164,7 @@ extern const sdlf_fused_slot fusions_cuda[];
                      .workspace = matmul_workspace_cuda}, \
     [SDLF_ATTENTION_FORWARD] = {.run = attention_forward_cuda, .storage = true, .supports = attention_supports_cuda}, \
     [SDLF_ATTENTION_BACKWARD] = {.run = attention_backward_cuda, \
+                                 .storage = true, \
                                  .supports = attention_supports_cuda, \
                                  .workspace = attention_backward_workspace_cuda}, \
     [SDLF_LSTM_FORWARD] = CUDA_RECURRENT_SLOT, \
@@ -167,7 +172,10 @@ extern const sdlf_fused_slot fusions_cuda[];
     [SDLF_GRU_FORWARD] = CUDA_RECURRENT_SLOT, \
     [SDLF_GRU_BACKWARD] = CUDA_RECURRENT_SLOT, \
     [SDLF_NORMALIZE_FORWARD] = {.run = normalize_forward_cuda, .storage = true, .supports = normalize_supports_cuda}, \
-    [SDLF_NORMALIZE_BACKWARD] = {.run = normalize_backward_cuda, .workspace = normalize_backward_workspace_cuda}, \
+    [SDLF_NORMALIZE_BACKWARD] = {.run = normalize_backward_cuda, \
+                                 .storage = true, \
+                                 .supports = normalize_supports_cuda, \
+                                 .workspace = normalize_backward_workspace_cuda}, \
     [SDLF_RANDOM_UNIFORM] = {.run = random_uniform_cuda, .supports = random_supports_cuda}, \
     [SDLF_RANDOM_NORMAL] = {.run = random_normal_cuda, .supports = random_supports_cuda}, \
     [SDLF_SGD_UPDATE] = {.run = update_cuda}, \

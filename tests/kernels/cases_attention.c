@@ -51,6 +51,14 @@ static void run_forward(sdlf_calculator *calculator, const sdlf_operation *opera
     kernel_prepare(calculator, &forward);
 }
 
+/* The same for gradients, times the root of the tolerance: p and ds, of magnitude 1 / S (of the first queries in a causal
+ * operation 1), are rounded to bfloat16, and added over keys, or over the queries of a group. */
+static double backward_rounding(const sizes *z, bool causal)
+{
+    double added = (double)(z->s > z->t * (z->h / z->g) ? z->s : z->t * (z->h / z->g));
+    return 0x1p-8 * (causal ? 1 : sqrt(added) / (double)z->s);
+}
+
 /* The forward pass; and, unless only a device is filled, the backward pass. */
 static void attention_pair(kernel_sink *sink, sdlf_dtype t, sizes z, mask_kind mask, bool causal, int parts, bool fills)
 {
@@ -78,8 +86,8 @@ static void attention_pair(kernel_sink *sink, sdlf_dtype t, sizes z, mask_kind m
     o->in[4] = y, o->in[5] = o->in[6] = row, o->in[7] = y;
     o->out[0] = q, o->out[1] = k, o->out[2] = v;
     made.prepare = run_forward;
-    made.rounding = 0;
     made.tolerance = 8 * ((double)z.d + (double)z.e + sqrt((double)(z.t * (z.h / z.g)))) + 64;
+    if (t == SDLF_FLOAT32) made.rounding = backward_rounding(&z, causal) / sqrt(made.tolerance);
     kernel_emit(sink, &made, "%s", text);
 }
 

@@ -109,7 +109,7 @@ static void gemm_backward_sgd_cases(kernel_sink *sink, sdlf_dtype t)
         }
     }
     /* more rows, for which a device may use separate GEMMs */
-    static const gemm_size products[] = {{131, 35, 43}, {160, 40, 56}, {70, 300, 200}, {1100, 25, 60}};
+    static const gemm_size products[] = {{131, 35, 43}, {160, 40, 56}, {70, 300, 200}, {1100, 25, 60}, {1100, 136, 40}};
     for (size_t i = 0; i < sizeof products / sizeof products[0]; i++) {
         gemm_backward_sgd(sink, t, products[i], MOMENTUM, SDLF_IDENTITY);
         gemm_backward_sgd(sink, t, products[i], DX, SDLF_IDENTITY);

@@ -178,8 +178,11 @@ void kernel_check_on(machine *m, const kernel_case *described, const kernel_imag
     const sdlf_kernel_slot *slot = sdlf_calculator_slot(m->calculator[0], &described->operation);
     const sdlf_dtype storage = sdlf_operation_storage(&described->operation);
     bool stored = storage != SDLF_NONE;
-    if (m->math != SDLF_MATH_FP32 && ((stored && storage != SDLF_FLOAT32) || !has_operands(described->operation.kind)))
-        return;
+    if (m->math != SDLF_MATH_FP32 && !has_operands(described->operation.kind)) return;
+    /* a GEMM of float32 weights beside 16 bits rounds them as its mode does; other kinds are independent of modes */
+    bool own_mode = storage == (m->math == SDLF_MATH_FP16 ? SDLF_FLOAT16 : SDLF_BFLOAT16);
+    bool gemm = described->operation.kind == SDLF_GEMM || described->operation.kind == SDLF_FUSED;
+    if (m->math != SDLF_MATH_FP32 && stored && storage != SDLF_FLOAT32 && !(own_mode && gemm)) return;
     if (has_its_own_way(m, described)) return;
     kernel_case held = *described, *made = &held;
     held.one_block = m->one_block;

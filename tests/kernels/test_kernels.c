@@ -119,6 +119,27 @@ static bool is_taken(const checker *c, const sdlf_operation *operation)
     return false;
 }
 
+/* Check a stored case with operands in float32 that may be so beside others: inputs, the output, or both. */
+static void check_beside_float32(kernel_sink *sink, const kernel_case *made, const kernel_case *stored, size_t length)
+{
+    static const char *const which[] = {"", " beside float32", " to float32", " beside float32 to float32"};
+    const unsigned beside = sdlf_operation_type(&made->operation)->float32_beside;
+    const bool inputs = (beside & ((1u << SDLF_MAX_INPUTS) - 2)) != 0, output = beside >> SDLF_MAX_INPUTS != 0;
+    for (int variant = 1; variant < 4; variant++) {
+        kernel_case mixed = *stored;
+        if ((variant & 1 && !inputs) || (variant & 2 && (!output || sdlf_tensor_present(&made->operation.in[3]))))
+            continue;
+        for (int j = 1; j < SDLF_MAX_INPUTS && variant & 1; j++) {
+            if (beside >> j & 1) mixed.operation.in[j] = made->operation.in[j];
+        }
+        if (variant & 2) mixed.operation.out[0] = made->operation.out[0];
+        if (!is_taken((const checker *)sink, &mixed.operation)) continue;
+        snprintf(mixed.name + length, sizeof mixed.name - length, " %s%s",
+                 sdlf_dtype_name(stored->operation.in[0].dtype), which[variant]);
+        check_one(sink, &mixed);
+    }
+}
+
 /* Check a case, and, if a calculator supports it, the same in training's storage: channels last, in 16 bits or with
  * weights in the images' type. */
 static void check_case(kernel_sink *sink, const kernel_case *made)
@@ -139,13 +160,7 @@ static void check_case(kernel_sink *sink, const kernel_case *made)
         bool taken = is_taken(c, &stored.operation);
         snprintf(stored.name + length, sizeof stored.name - length, " %s nhwc", sdlf_dtype_name(storage[i]));
         if (taken) check_one(sink, &stored);
-        if (type->float32_beside == 0 || storage[i] == SDLF_FLOAT32) continue;
-        for (int j = 1; j < SDLF_MAX_INPUTS; j++) {
-            if (type->float32_beside >> j & 1) stored.operation.in[j] = operation->in[j];
-        }
-        if (!is_taken(c, &stored.operation)) continue;
-        snprintf(stored.name + length, sizeof stored.name - length, " %s beside float32", sdlf_dtype_name(storage[i]));
-        check_one(sink, &stored);
+        if (storage[i] != SDLF_FLOAT32) check_beside_float32(sink, made, &stored, length);
     }
 }
 

@@ -2,6 +2,9 @@
 /* attention: which operations the kernels support, and their arguments. */
 #include "calculators/cuda/attention/attention.h"
 
+#include "calculators/cuda/engine/conv2d.h"
+#include "calculators/cuda/gemm/convert_operands.h"
+
 #include <stdint.h>
 
 static attention_operand operand_of(const sdlf_tensor *x)
@@ -38,6 +41,15 @@ attention_arguments attention_arguments_of(const sdlf_operation *operation)
     return p;
 }
 
+bool attention_suits_wgmma(const cuda_calculator *calculator, const attention_arguments *p, sdlf_dtype dtype)
+{
+    const bool halves = dtype != SDLF_FLOAT32 || cuda_has_operands16(calculator->math);
+    const attention_operand *const operands[] = {&p->q, &p->k, &p->v, &p->y, &p->dy, &p->dq, &p->dk, &p->dv};
+    for (int i = 0; i < 8; i++) /* those of the backward pass alone have no columns in the forward pass */
+        if (operands[i]->first.columns > 0 && !operands[i]->first.aligned) return false;
+    return engine_is_there(calculator) && halves && p->mask == NULL && p->scale > 0;
+}
+
 int attention_depth(const sdlf_operation *operation)
 {
     int64_t depth = operation->in[0].shape.dim[3], width = operation->in[2].shape.dim[3];
@@ -54,6 +66,9 @@ bool attention_supports_cuda(const sdlf_calculator *base, const sdlf_operation *
         return false;
     /* block counts are int; heads are along a grid axis, which is limited to 65,535 */
     if (q[0] * q[1] > 65535 || q[2] > INT32_MAX / 2 || operation->in[1].shape.dim[2] > INT32_MAX / 2) return false;
+    const attention_arguments arguments = attention_arguments_of(operation);
+    if (attention_suits_wgmma(calculator, &arguments, operation->in[0].dtype)) return true;
+    if (operation->kind != SDLF_ATTENTION_FORWARD && operation->in[0].dtype != SDLF_FLOAT32) return false;
     int needed = operation->kind == SDLF_ATTENTION_FORWARD
                      ? attention_forward_shared(operation->in[0].dtype, calculator->math, depth)
                      : attention_backward_shared(calculator->math, depth);
@@ -64,5 +79,5 @@ int64_t attention_backward_workspace_cuda(const sdlf_calculator *calculator, con
 {
     (void)calculator;
     const int64_t *q = operation->in[0].shape.dim;
-    return q[0] * q[1] * q[2] * (int64_t)sizeof(float);
+    return q[0] * q[1] * q[2] * 2 * (int64_t)sizeof(float);
 }

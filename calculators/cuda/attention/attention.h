@@ -15,7 +15,7 @@ enum {
     ATTENTION_MOST_DEPTH = 128
 };
 
-/* The rows of one head of an operand, in float32 or, in the forward pass, in a 16-bit storage type. */
+/* The rows of one head of an operand, in float32 or in a 16-bit storage type. */
 typedef struct attention_rows {
     void *data;
     int64_t stride; /* stride between rows */
@@ -35,7 +35,7 @@ typedef struct attention_arguments {
     const float *unseen; /* NULL: SDLF_ATTENTION_UNSEEN */
     bool mask_is_bool, mask_hides, causal;
     int64_t mask_stride[4];
-    float *max, *sum, *delta; /* (N,H,L); delta: the dot product of dy and y */
+    float *max, *sum, *delta; /* (N,H,L); delta: the dot product of dy and y; by wgmma, two numbers of a query */
     float scale;
     int samples, heads, groups, queries, keys;
 } attention_arguments;
@@ -49,10 +49,13 @@ typedef struct attention_head {
 
 attention_arguments attention_arguments_of(const sdlf_operation *operation);
 
-/* The forward pass by wgmma (attention/forward_wgmma.cu); _suits: true if this device and build have it, for 16-bit operands without a mask. */
+/* By wgmma (attention/forward_wgmma.cu, backward_wgmma.cu); _suits: true if this device and build have it, for operands in 16 bits, or in float32 that
+ * are rounded to them, aligned, and without a mask. */
 bool attention_suits_wgmma(const cuda_calculator *calculator, const attention_arguments *arguments, sdlf_dtype dtype);
 sdlf_status attention_forward_wgmma(const cuda_calculator *calculator, const attention_arguments *arguments,
                                     sdlf_dtype dtype);
+sdlf_status attention_backward_wgmma(const cuda_calculator *calculator, const attention_arguments *arguments,
+                                     sdlf_dtype dtype);
 
 /* Shared memory of a thread block in bytes. dtype: of q, k, v and y. */
 int attention_forward_shared(sdlf_dtype dtype, sdlf_math math, int depth);

@@ -150,6 +150,8 @@ sdlf_status attention_backward_cuda(sdlf_calculator *base, const sdlf_operation 
     cuda_calculator *calculator = cuda_calculator_from(base);
     if (operation->in[0].shape.dim[0] == 0) return SDLF_OK;
     attention_arguments p = attention_arguments_of(operation);
+    sdlf_dtype dtype = operation->in[0].dtype;
+    if (attention_suits_wgmma(calculator, &p, dtype)) return attention_backward_wgmma(calculator, &p, dtype);
     int depth = attention_depth(operation), shared = attention_backward_shared(calculator->math, depth);
     int64_t rows = static_cast<int64_t>(p.samples) * p.heads * p.queries;
     dim3 queries(static_cast<unsigned>(cuda_ceil_div(p.queries, ATTENTION_BLOCK)),

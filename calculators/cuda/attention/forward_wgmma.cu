@@ -1,69 +1,18 @@
 /* SPDX-License-Identifier: MIT */
-/* attention_forward of 16-bit operands without a mask, by wgmma: the algorithm of attention/forward.cu (Dao, "FlashAttention-2", 2023), one warpgroup
- * for 64 queries; one or two warpgroups share the keys and values of a thread block. q, k and v are read from shared memory; exponentials stay in
- * registers, as operand a of the second GEMM. Exponentials are powers of 2 of one multiply-add per score. Compute capability 9.0a. */
+/* attention_forward without a mask, by wgmma, of operands in 16 bits, or of float32 rounded to them: the algorithm of attention/forward.cu (Dao,
+ * "FlashAttention-2", 2023), one warpgroup for 64 queries; one or two warpgroups share the keys and values of a thread block. q, k and v are read
+ * from shared memory; exponentials stay in registers, as operand a of the second GEMM. Exponentials are powers of 2 of one multiply-add per score.
+ * Compute capability 9.0a. */
 #include <algorithm>
 
-#include "calculators/cuda/attention/blocks.cuh"
-#include "calculators/cuda/engine/conv2d.h"
-#include "calculators/cuda/engine/mainloop.cuh"
+#include "calculators/cuda/attention/row_tiles.cuh"
 
-enum {
-    GROUP = 128 /* threads of a warpgroup */,
-    MOST_GROUPS = 2,
-    NARROW = 32 /* keys of a narrow tile, the last one */
-};
-
-/* A tile of 64 rows of D elements: chunks of up to 64 columns, in rows of ROW bytes, swizzled. */
-template <int D> struct row_tile {
-    static constexpr int ROW = D < 64 ? 2 * D : 128, CHUNK = ATTENTION_BLOCK * ROW, BYTES = ATTENTION_BLOCK * 2 * D;
-
-    /* The byte offset of 16-byte piece `piece` of a row. */
-    static __device__ __forceinline__ int offset(int row, int piece)
-    {
-        constexpr int PIECES = ROW / 16;
-        const int swizzled = piece % PIECES ^ (ROW == 128 ? row % 8 : row / 2 % 4);
-        return piece / PIECES * CHUNK + row * ROW + swizzled * 16;
-    }
-    /* The descriptor of K-major elements 16 `step` to 16 `step` + 15 of all rows; and of MN-major rows with those numbers. */
-    static __device__ __forceinline__ uint64_t columns(uint32_t tile, int step)
-    {
-        constexpr int STEPS = ROW / 32; /* per chunk */
-        return smem_descriptor<ROW>(tile + step / STEPS * CHUNK + step % STEPS * 32, 16);
-    }
-    static __device__ __forceinline__ uint64_t rows(uint32_t tile, int step)
-    {
-        return smem_descriptor<ROW>(tile + step * 16 * ROW, CHUNK);
-    }
-};
-
-/* Load rows `first` to first + 63, D columns; zeros outside. All addresses are multiples of 16 bytes. Completed by cp_async_wait. */
-template <typename T, int D, int THREADS>
-static __device__ __forceinline__ void copy_rows(uint8_t *tile, const attention_rows &x, int first)
-{
-    constexpr int PIECES = D / 8, DOWN = THREADS / PIECES; /* a multiple of 8 */
-    const int row = static_cast<int>(threadIdx.x) / PIECES, piece = static_cast<int>(threadIdx.x) % PIECES;
-    const T *data = static_cast<const T *>(x.data), *from = data + (first + row) * x.stride + piece * 8;
-    const int rows = piece * 8 < x.columns ? x.rows - first - row : 0;
-    uint8_t *to = tile + row_tile<D>::offset(row, piece);
-#pragma unroll
-    for (int i = 0; i < ATTENTION_BLOCK; i += DOWN) {
-        const bool valid = i < rows;
-        copy_async(to + i * row_tile<D>::ROW, valid ? from + i * x.stride : data, valid);
-    }
-}
+enum { MOST_GROUPS = 2, NARROW = 32 /* keys of a narrow tile, the last one */ };
 
 /* What a thread accumulates for rows g and g + 8 of its warp: y, the largest dot product, and its own share of the sum of exponentials. */
 template <int D> struct accumulators {
     float y[D / TILE][4], largest[2], sum[2];
 };
-
-static __device__ __forceinline__ float power_of_two(float x)
-{
-    float y;
-    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
-    return y;
-}
 
 /* Dot products become exponentials, and the accumulators are rescaled. scale: of dot products, times log2 e; positive. */
 template <int D, int KEYS>
@@ -75,7 +24,7 @@ static __device__ __forceinline__ void update_softmax(float (&c)[KEYS / TILE][4]
 #pragma unroll
         for (int n = 0; n < KEYS / TILE; n++) found = fmaxf(found, fmaxf(c[n][2 * half], c[n][2 * half + 1]));
         found = quad_max(found);
-        const float shift = found == -INFINITY ? 0.0f : found * scale;
+        const float shift = found == -INFINITY ? 0.0f : __fmul_rn(found, scale);
         /* of the same two products that exponentials are relative to: exactly 1 if the largest is still the same */
         const float factor = power_of_two(__fmul_rn(all.largest[half], scale) - shift);
 #pragma unroll
@@ -98,7 +47,6 @@ template <typename T, int D, int KEYS>
 static __device__ __forceinline__ void attend(const attention_arguments &p, uint32_t q, uint32_t k, uint32_t v,
                                               int first, int key, accumulators<D> &all)
 {
-    constexpr sdlf_math MATH = operand_math_of<T>;
     const int lane = static_cast<int>(threadIdx.x) % WARP, later = p.keys - p.queries;
     float c[KEYS / TILE][4];
     wgmma_clear(c);
@@ -121,12 +69,7 @@ static __device__ __forceinline__ void attend(const attention_arguments &p, uint
     }
     update_softmax<D, KEYS>(c, all, p.scale * 1.44269504f);
     uint32_t a[KEYS / 16][4];
-#pragma unroll
-    for (int step = 0; step < KEYS / 16; step++) {
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            a[step][i] = pack_two<MATH>(c[2 * step + i / 2][i % 2 * 2], c[2 * step + i / 2][i % 2 * 2 + 1]);
-    }
+    pack_scores<T, KEYS>(a, c);
     wgmma_begin();
 #pragma unroll
     for (int step = 0; step < KEYS / 16; step++)
@@ -138,7 +81,7 @@ static __device__ __forceinline__ void attend(const attention_arguments &p, uint
 /* Blocks per multiprocessor: four warpgroups, as limited by registers, or, with 128 columns, two, as limited by shared memory. */
 template <int D, int GROUPS> constexpr int blocks_at_once = (D <= 64 ? 4 : 2) / GROUPS;
 
-template <typename T, int D, int GROUPS>
+template <typename S, typename T, int D, int GROUPS>
 static __global__ void __launch_bounds__(GROUP *GROUPS, (blocks_at_once<D, GROUPS>))
     attention_by_warpgroups(attention_arguments p)
 {
@@ -155,16 +98,17 @@ static __global__ void __launch_bounds__(GROUP *GROUPS, (blocks_at_once<D, GROUP
     wait_and_launch_dependent_grids();
     const attention_head at =
         attention_head_of(p, static_cast<int>(blockIdx.y) / p.heads, static_cast<int>(blockIdx.y) % p.heads);
-    const attention_rows q = head_rows<T>(p.q, at.sample, at.head);
-    const attention_rows k = head_rows<T>(p.k, at.sample, at.group), v = head_rows<T>(p.v, at.sample, at.group);
+    const attention_rows q = head_rows<S>(p.q, at.sample, at.head);
+    const attention_rows k = head_rows<S>(p.k, at.sample, at.group), v = head_rows<S>(p.v, at.sample, at.group);
     auto load = [&](int stage, int key) {
         uint8_t *to = memory + (GROUPS + 2 * stage) * tile::BYTES;
-        copy_rows<T, D, THREADS>(to, k, key);
-        copy_rows<T, D, THREADS>(to + tile::BYTES, v, key);
+        copy_rows<S, T, D, THREADS>(to, k, key);
+        copy_rows<S, T, D, THREADS>(to + tile::BYTES, v, key);
         cp_async_commit();
     };
 #pragma unroll
-    for (int i = 0; i < GROUPS; i++) copy_rows<T, D, THREADS>(memory + i * tile::BYTES, q, first + i * ATTENTION_BLOCK);
+    for (int i = 0; i < GROUPS; i++)
+        copy_rows<S, T, D, THREADS>(memory + i * tile::BYTES, q, first + i * ATTENTION_BLOCK);
     load(0, 0);
     /* keys that queries before `end` see */
     auto seen_before = [&](int end) { return p.causal ? min(p.keys, end + later) : p.keys; };
@@ -172,8 +116,7 @@ static __global__ void __launch_bounds__(GROUP *GROUPS, (blocks_at_once<D, GROUP
     const int own_keys = begin < p.queries ? seen_before(begin + ATTENTION_BLOCK) : 0;
     accumulators<D> all = {{}, {-INFINITY, -INFINITY}, {}};
     for (int key = 0, stage = 0; key < all_keys; key += ATTENTION_BLOCK, stage ^= 1) {
-        cp_async_wait<0>();
-        asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); /* wgmma reads through the async proxy */
+        finish_loads();
         __syncthreads(); /* this stage is loaded, and no warp reads the other one any longer */
         if (key + ATTENTION_BLOCK < all_keys) load(stage ^ 1, key + ATTENTION_BLOCK);
         const uint32_t keys = stages + 2 * stage * tile::BYTES, own = queries + group * tile::BYTES;
@@ -185,20 +128,14 @@ static __global__ void __launch_bounds__(GROUP *GROUPS, (blocks_at_once<D, GROUP
     cp_async_wait<0>();
     if (begin >= p.queries) return;
     const float largest[2] = {all.largest[0] * p.scale, all.largest[1] * p.scale};
-    write_results<T, D>(p, at, row, all.y, largest, all.sum);
+    write_results<S, D>(p, at, row, all.y, largest, all.sum);
 #endif
 }
 
-bool attention_suits_wgmma(const cuda_calculator *calculator, const attention_arguments *p, sdlf_dtype dtype)
-{
-    const bool aligned = p->q.first.aligned && p->k.first.aligned && p->v.first.aligned && p->y.first.aligned;
-    return engine_is_there(calculator) && dtype != SDLF_FLOAT32 && aligned && p->mask == nullptr && p->scale > 0;
-}
-
-template <typename T, int D, int GROUPS>
+template <typename S, typename T, int D, int GROUPS>
 static sdlf_status launch(const cuda_calculator *calculator, const attention_arguments &p)
 {
-    auto *kernel = attention_by_warpgroups<T, D, GROUPS>;
+    auto *kernel = attention_by_warpgroups<S, T, D, GROUPS>;
     const int shared = (GROUPS + 4) * row_tile<D>::BYTES + 1024;
     const dim3 blocks(static_cast<unsigned>(cuda_ceil_div(p.queries, ATTENTION_BLOCK * GROUPS)),
                       static_cast<unsigned>(p.samples * p.heads));
@@ -212,17 +149,13 @@ sdlf_status attention_forward_wgmma(const cuda_calculator *calculator, const att
     const int64_t pairs =
         cuda_ceil_div(p->queries, static_cast<int>(ATTENTION_BLOCK) * MOST_GROUPS) * p->samples * p->heads;
     const bool in_pairs = p->queries > ATTENTION_BLOCK && pairs >= 2 * calculator->multiprocessors;
+    const int depth = std::max(p->q.first.columns, p->v.first.columns);
     sdlf_status status = SDLF_OK;
-    auto typed = [&](auto zero) {
-        using T = decltype(zero);
-        with_attention_depth(std::max(p->q.first.columns, p->v.first.columns), [&](auto columns) {
-            status = in_pairs ? launch<T, columns.value, MOST_GROUPS>(calculator, *p)
-                              : launch<T, columns.value, 1>(calculator, *p);
-        });
-    };
-    if (dtype == SDLF_FLOAT16)
-        typed(__half());
-    else
-        typed(__nv_bfloat16());
+    with_row_tiles(dtype, calculator->math, depth, [&](auto storage, auto operand, auto columns) {
+        using S = decltype(storage);
+        using T = decltype(operand);
+        status = in_pairs ? launch<S, T, columns.value, MOST_GROUPS>(calculator, *p)
+                          : launch<S, T, columns.value, 1>(calculator, *p);
+    });
     return status == SDLF_OK ? cuda_check_launch("attention_forward") : status;
 }

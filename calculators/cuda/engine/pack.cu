@@ -245,6 +245,13 @@ static __global__ void prepare_filters(const float *from, T *to, int64_t count, 
     }
 }
 
+/* The same where nothing is moved, as in a 1x1 convolution: eight elements of a thread. */
+template <typename T> static __global__ void convert_filters(const float *from, T *to, int64_t count)
+{
+    wait_and_launch_dependent_grids();
+    for (int64_t i = grid_first(); i < count / VECTOR; i += grid_step()) store8(to, i, load8(from, i));
+}
+
 int64_t engine_prepared(const engine_conv2d *conv)
 {
     const engine_conv2d packed = engine_of_packed(conv);
@@ -259,10 +266,16 @@ sdlf_status engine_prepare(const cuda_calculator *calculator, const engine_conv2
     const int64_t taps = static_cast<int64_t>(conv->r) * conv->s, count = conv->k * packed.r * packed.s * lines.length;
     const weight_strides step =
         conv->by_channels ? weight_strides{1, conv->k, 1} : weight_strides{conv->c * taps, taps, 1};
+    const bool stay = taps == 1 && packed.r * packed.s == 1 && lines.length == conv->c && conv->c % VECTOR == 0 &&
+                      !conv->by_channels && is_aligned16(weights);
     with_storage(conv->dtype, [&](auto zero) {
         using T = decltype(zero);
-        launch_overlapped(calculator, prepare_filters<T>, cuda_blocks(calculator, count, THREADS), THREADS, 0, weights,
-                          static_cast<T *>(to), count, packed.r * packed.s, packed_lines(lines), step);
+        if (stay)
+            launch_overlapped(calculator, convert_filters<T>, cuda_blocks(calculator, count / VECTOR, THREADS), THREADS,
+                              0, weights, static_cast<T *>(to), count);
+        else
+            launch_overlapped(calculator, prepare_filters<T>, cuda_blocks(calculator, count, THREADS), THREADS, 0,
+                              weights, static_cast<T *>(to), count, packed.r * packed.s, packed_lines(lines), step);
     });
     return cuda_check_launch("weights of conv2d made ready");
 }

@@ -56,11 +56,23 @@ bool cuda_gemm_lies_aligned(const sdlf_operation *op)
     return ((uintptr_t)op->in[0].data | (uintptr_t)op->in[1].data) % 16 == 0;
 }
 
+/* Rows in 16-bit storage. */
+static int stored_choice(const sdlf_operation *op)
+{
+    return op->out[0].dtype == SDLF_FLOAT32 ? GEMM_CUBLAS : GEMM_STORED;
+}
+
+static bool takes_stored(const cuda_calculator *calculator, const sdlf_operation *op, int algorithm)
+{
+    const int choice = stored_choice(op);
+    if (algorithm != GEMM_AUTO && algorithm != choice) return false;
+    return choice == GEMM_STORED ? gemm_stored_takes(calculator, op) : gemm_stored_takes_cublas(calculator, op);
+}
+
 bool cuda_gemm_takes(const cuda_calculator *calculator, const sdlf_operation *op, int algorithm)
 {
     const bool stored = sdlf_operation_storage(op) != SDLF_NONE;
-    if (stored || algorithm == GEMM_STORED)
-        return stored && (algorithm == GEMM_STORED || algorithm == GEMM_AUTO) && gemm_stored_takes(calculator, op);
+    if (stored) return takes_stored(calculator, op, algorithm);
     switch (algorithm) {
     case GEMM_AUTO:
     case GEMM_CUBLAS: return true;
@@ -69,6 +81,7 @@ bool cuda_gemm_takes(const cuda_calculator *calculator, const sdlf_operation *op
     case GEMM_GEMV: return takes_gemv(op);
     case GEMM_TALL_SKINNY: return takes_tall_skinny(calculator, op);
     case GEMM_REGISTER_STATIONARY: return takes_register_stationary(calculator, op);
+    case GEMM_STORED: return false;
     default: return is_plain(op) && lab_gemm_takes(op, algorithm - GEMM_LAB);
     }
 }
@@ -137,7 +150,7 @@ static bool suits_skinny_m(const cuda_calculator *calculator, const sdlf_operati
     return blocks * parts * 2 > calculator->multiprocessors;
 }
 
-/* Rows in 16-bit storage: implicit-gemm, which supports nothing else. Otherwise, in this order:
+/* Rows in 16-bit storage: implicit-gemm, which supports nothing else, or cublas if the result is float32. Otherwise, in this order:
  *   register-stationary  at least 1024 rows, up to 16 columns and k up to 128, neither operand transposed, no epilogue
  *   tall-skinny          the same from 16,384 rows on, with up to 32 columns and larger k: tall_choice
  *   gemv                 a (m,k) b (n,k)^T with up to 4 rows: one pass over b, which is the bound
@@ -146,7 +159,7 @@ static bool suits_skinny_m(const cuda_calculator *calculator, const sdlf_operati
  *   cublas               everything else */
 int cuda_gemm_choose(const cuda_calculator *calculator, const sdlf_operation *op, bool ready)
 {
-    if (sdlf_operation_storage(op) != SDLF_NONE) return GEMM_STORED;
+    if (sdlf_operation_storage(op) != SDLF_NONE) return stored_choice(op);
     const int tall = tall_choice(calculator, op);
     if (tall != GEMM_AUTO) return tall;
     if (suits_gemv(calculator, op, ready)) return GEMM_GEMV;

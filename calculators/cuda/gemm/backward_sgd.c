@@ -5,8 +5,12 @@
  * dx = dy w, then times the slope of the preceding activation;   v = momentum v + dy^T x, where the GEMM accumulates into
  * the velocity itself, so that no gradient is stored;   then w and v are updated
  *
- * Moves w three times and v four times. In fp16 and bf16 x, dy and w are rounded once for both GEMMs, into the workspace. */
+ * Moves w three times and v four times. In fp16 and bf16 x, dy and w are rounded once for both GEMMs, into the workspace. Partial sums of
+ * the biases' gradient follow there, at a multiple of 256 bytes.
+ *
+ * x, dy and dx in 16-bit storage: GEMMs whatever the batch; only w is rounded, and dx is written in 16 bits. */
 #include "calculators/cuda/gemm/backward_sgd.h"
+#include "calculators/cuda/engine/conv2d.h"
 #include "calculators/cuda/gemm/blas.h"
 #include "calculators/cuda/gemm/convert_operands.h"
 
@@ -26,26 +30,51 @@ static bool rounds(const cuda_calculator *calculator, const sdlf_operation *op)
     return cuda_has_operands16(calculator->math) && op->out[0].dtype == SDLF_FLOAT32;
 }
 
-int64_t cuda_products_workspace(const cuda_calculator *calculator, const sdlf_operation *op)
+static bool is_stored(const sdlf_operation *op)
+{
+    return sdlf_operation_storage(op) != SDLF_NONE;
+}
+
+/* The operands to round, of x, dy and w; returns their number. Only dx needs w. */
+static int unrounded(const sdlf_operation *op, const sdlf_tensor **operand)
+{
+    int count = 0;
+    if (!is_stored(op)) operand[count++] = &op->in[0];
+    if (!is_stored(op)) operand[count++] = &op->in[1];
+    if (sdlf_tensor_present(&op->out[2])) operand[count++] = &op->out[0];
+    return count;
+}
+
+static int64_t operands_bytes(const cuda_calculator *calculator, const sdlf_operation *op)
 {
     if (!rounds(calculator, op)) return 0;
-    return rounded_bytes(&op->in[0]) + rounded_bytes(&op->in[1]) +
-           (sdlf_tensor_present(&op->out[2]) ? rounded_bytes(&op->out[0]) : 0);
+    const sdlf_tensor *from[CUDA_MOST_OPERANDS16];
+    int64_t bytes = 0;
+    for (int i = 0, count = unrounded(op, from); i < count; i++) bytes += rounded_bytes(from[i]);
+    return (bytes + 255) / 256 * 256;
+}
+
+int64_t cuda_products_workspace(const cuda_calculator *calculator, const sdlf_operation *op)
+{
+    return operands_bytes(calculator, op) + cuda_move_biases_workspace(calculator, op);
 }
 
 static sdlf_status make_operands(sdlf_calculator *base, const sdlf_operation *op, operands *made)
 {
-    *made = (operands){op->in[0].data, op->in[1].data, op->out[0].data, false};
+    *made = (operands){op->in[0].data, op->in[1].data, op->out[0].data, is_stored(op)};
     if (!rounds(cuda_calculator_from(base), op) || !sdlf_tensor_present(&op->workspace)) return SDLF_OK;
-    const sdlf_tensor *from[] = {&op->in[0], &op->in[1], &op->out[0]};
-    cuda_operand16 operand[3];
+    const sdlf_tensor *from[CUDA_MOST_OPERANDS16];
+    cuda_operand16 operand[CUDA_MOST_OPERANDS16];
     char *room = op->workspace.data;
-    int count = sdlf_tensor_present(&op->out[2]) ? 3 : 2;
+    const int count = unrounded(op, from);
     for (int i = 0; i < count; i++) {
         operand[i] = (cuda_operand16){from[i]->data, room, from[i]->shape.dim[0], from[i]->shape.dim[1]};
         room += rounded_bytes(from[i]);
+        if (from[i] == &op->in[0]) made->x = operand[i].to;
+        if (from[i] == &op->in[1]) made->dy = operand[i].to;
+        if (from[i] == &op->out[0]) made->w = operand[i].to;
     }
-    *made = (operands){operand[0].to, operand[1].to, count == 3 ? operand[2].to : NULL, true};
+    made->rounded = true;
     return cuda_convert_operands(base, operand, count);
 }
 
@@ -98,12 +127,14 @@ static sdlf_status velocity(sdlf_calculator *base, const sdlf_operation *op, con
 
 sdlf_status cuda_products(sdlf_calculator *base, const sdlf_operation *op)
 {
+    char *room = sdlf_tensor_present(&op->workspace) ? op->workspace.data : NULL;
+    if (room != NULL) room += operands_bytes(cuda_calculator_from(base), op);
     operands made;
     sdlf_status status = make_operands(base, op, &made);
     if (status == SDLF_OK) status = input_gradient(base, op, &made);
     if (status == SDLF_OK) status = velocity(base, op, &made);
     if (status == SDLF_OK) status = cuda_follow_velocity(base, op);
-    return status == SDLF_OK ? cuda_move_biases(base, op) : status;
+    return status == SDLF_OK ? cuda_move_biases(base, op, room) : status;
 }
 
 static bool fits_int(const sdlf_operation *op)
@@ -114,7 +145,8 @@ static bool fits_int(const sdlf_operation *op)
 
 static bool is_narrow(const sdlf_operation *op)
 {
-    return op->out[0].dtype == SDLF_FLOAT32 && op->out[0].shape.dim[0] <= NARROW_MOST_UNITS && fits_int(op);
+    return !is_stored(op) && op->out[0].dtype == SDLF_FLOAT32 && op->out[0].shape.dim[0] <= NARROW_MOST_UNITS &&
+           fits_int(op);
 }
 
 /* One pass and GEMMs require a velocity, and no Nesterov momentum, which needs the gradient itself. */
@@ -123,10 +155,20 @@ static bool is_for_velocity(const sdlf_operation *op)
     return fits_int(op) && sdlf_tensor_present(&op->out[1]) && !gemm_backward_sgd_options_of(op)->sgd.nesterov;
 }
 
+/* cuBLAS reads x and dy, and writes dx, as they are stored: in the type of the mode, in which w is rounded. */
+static bool takes_stored(const cuda_calculator *calculator, const sdlf_operation *op)
+{
+    const sdlf_dtype mode = calculator->math == SDLF_MATH_FP16   ? SDLF_FLOAT16
+                            : calculator->math == SDLF_MATH_BF16 ? SDLF_BFLOAT16
+                                                                 : SDLF_NONE;
+    return engine_is_there(calculator) && sdlf_operation_storage(op) == mode && op->in[0].shape.dim[1] % 8 == 0 &&
+           op->in[1].shape.dim[1] % 8 == 0;
+}
+
 bool gemm_backward_sgd_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)
 {
-    (void)calculator;
     bool empty = sdlf_tensor_count(&op->in[0]) == 0 || sdlf_tensor_count(&op->in[1]) == 0;
+    if (is_stored(op) && !takes_stored((const cuda_calculator *)calculator, op)) return false;
     return !empty && (is_narrow(op) || is_for_velocity(op));
 }
 
@@ -135,8 +177,8 @@ static bool suits_one_pass(const cuda_calculator *calculator, const sdlf_operati
 {
     int64_t rows = op->in[0].shape.dim[0], inputs = op->in[0].shape.dim[1], units = op->in[1].shape.dim[1];
     bool tensor_cores = cuda_has_tensor_cores(calculator);
-    return op->out[0].dtype == SDLF_FLOAT32 && is_for_velocity(op) && rows <= ONE_PASS_MOST_ROWS && inputs % 4 == 0 &&
-           units % 4 == 0 && (calculator->math == SDLF_MATH_FP32 || tensor_cores) &&
+    return !is_stored(op) && op->out[0].dtype == SDLF_FLOAT32 && is_for_velocity(op) && rows <= ONE_PASS_MOST_ROWS &&
+           inputs % 4 == 0 && units % 4 == 0 && (calculator->math == SDLF_MATH_FP32 || tensor_cores) &&
            calculator->shared_most >= (rows > 64 ? 150 : 90) << 10;
 }
 

@@ -29,13 +29,15 @@ sdlf_status cuda_backward_sgd_fp32(sdlf_calculator *base, const sdlf_operation *
 /* Last layers with few units, U up to NARROW_MOST_UNITS, with any batch and rule. */
 sdlf_status cuda_backward_sgd_narrow(sdlf_calculator *base, const sdlf_operation *op);
 
-/* Large batches; requires a velocity, and no Nesterov momentum: by cuBLAS GEMMs. */
+/* Large batches, and x, dy and dx in 16-bit storage; requires a velocity, and no Nesterov momentum: by cuBLAS GEMMs. */
 sdlf_status cuda_products(sdlf_calculator *base, const sdlf_operation *op);
 int64_t cuda_products_workspace(const cuda_calculator *calculator, const sdlf_operation *op);
 
-/* The rest of the update after the GEMMs have computed v = momentum v + g: v += decay w; w -= rate v; and the biases, with their gradient. */
+/* The rest of the update after the GEMMs have computed v = momentum v + g: v += decay w; w -= rate v; and the biases, with their gradient.
+ * workspace: cuda_move_biases_workspace bytes at a multiple of 16; or NULL, which takes longer for many rows. */
 sdlf_status cuda_follow_velocity(sdlf_calculator *base, const sdlf_operation *op);
-sdlf_status cuda_move_biases(sdlf_calculator *base, const sdlf_operation *op);
+sdlf_status cuda_move_biases(sdlf_calculator *base, const sdlf_operation *op, void *workspace);
+int64_t cuda_move_biases_workspace(const cuda_calculator *calculator, const sdlf_operation *op);
 
 #ifdef __cplusplus
 }

@@ -37,12 +37,16 @@ typedef struct cuda_blas_library {
  * SDLF_ERROR_UNSUPPORTED with the loader's message. */
 sdlf_status cuda_blas_load(cuda_blas_library *library);
 
-/* op(a) (m,k), op(b) (k,n), c and residual (m,n), bias (n). Nothing is empty. */
+/* op(a) (m,k), op(b) (k,n), c and residual (m,n), bias (n). Nothing is empty.
+ *
+ * All five are float32, or float64 without bias and ReLU, which cuBLASLt does not support there. Or a and b are rounded: written by
+ * cuda_convert_operands, or in 16-bit storage with rows in memory of a multiple of 8 elements. Then c and residual are float32, like bias; or,
+ * without bias, in the type of a and b. Sums are float32 in any case. */
 typedef struct cuda_blas_product {
     int64_t m, n, k;
-    sdlf_dtype dtype; /* of all five; float64 without bias and ReLU, which cuBLASLt does not support there */
+    sdlf_dtype dtype; /* of c and residual */
     sdlf_math math;
-    bool rounded; /* a and b are in the mode's 16-bit type, as written by cuda_convert_operands; math is fp16 or bf16 */
+    bool rounded; /* a and b are in the 16-bit type of `math`, which is fp16 or bf16 */
     bool transpose_a, transpose_b, relu;
     const void *a, *b, *bias, *residual; /* bias and residual may be NULL; residual may be c */
     void *c;

@@ -85,8 +85,9 @@ static cublasStatus_t describe(const cuda_calculator *calculator, cuda_product *
     const cuda_blas_library *library = calculator->library;
     const cuda_product_key *key = &product->key;
     bool wide = key->dtype == SDLF_FLOAT64;
-    cudaDataType_t type = wide ? CUDA_R_64F : CUDA_R_32F, operands = type;
+    cudaDataType_t scale = wide ? CUDA_R_64F : CUDA_R_32F, operands = scale;
     if (key->rounded) operands = key->math == SDLF_MATH_FP16 ? CUDA_R_16F : CUDA_R_16BF;
+    cudaDataType_t result = wide || key->dtype == SDLF_FLOAT32 ? scale : operands;
     cublasComputeType_t compute = wide ? CUBLAS_COMPUTE_64F : CUBLAS_COMPUTE_32F;
     if (!wide && !key->rounded) compute = cuda_compute_type(key->math);
     cublasOperation_t first = key->transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
@@ -95,7 +96,7 @@ static cublasStatus_t describe(const cuda_calculator *calculator, cuda_product *
     int64_t a_columns = key->transpose_a ? key->m : key->k, b_columns = key->transpose_b ? key->k : key->n;
     int64_t a_line = key->rounded ? cuda_operand16_line(a_columns) : a_columns;
     int64_t b_line = key->rounded ? cuda_operand16_line(b_columns) : b_columns;
-    cublasStatus_t status = library->lt_operation_create(&product->operation, compute, type);
+    cublasStatus_t status = library->lt_operation_create(&product->operation, compute, scale);
     if (status == CUBLAS_STATUS_SUCCESS)
         status = set(library, product->operation, CUBLASLT_MATMUL_DESC_TRANSA, &first, sizeof first);
     if (status == CUBLAS_STATUS_SUCCESS)
@@ -106,7 +107,7 @@ static cublasStatus_t describe(const cuda_calculator *calculator, cuda_product *
         status = lay_out(library, &product->layout[0], operands, key->transpose_b ? key->n : key->k, b_columns, b_line);
     if (status == CUBLAS_STATUS_SUCCESS)
         status = lay_out(library, &product->layout[1], operands, key->transpose_a ? key->k : key->m, a_columns, a_line);
-    if (status == CUBLAS_STATUS_SUCCESS) status = lay_out(library, &product->layout[2], type, key->m, key->n, key->n);
+    if (status == CUBLAS_STATUS_SUCCESS) status = lay_out(library, &product->layout[2], result, key->m, key->n, key->n);
     return status;
 }
 
@@ -127,6 +128,11 @@ static cublasStatus_t choose(cuda_calculator *calculator, cuda_product *product)
                                sizeof *alignment);
     library->lt_preference_set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &alignment[2],
                                sizeof *alignment);
+    /* no partial sums in 16 bits */
+    const uint32_t reductions = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE;
+    if (product->key.dtype != SDLF_FLOAT32 && product->key.dtype != SDLF_FLOAT64)
+        library->lt_preference_set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &reductions,
+                                   sizeof reductions);
     cublasLtMatmulHeuristicResult_t found;
     int count = 0;
     status =

@@ -2,7 +2,7 @@
 /* gemm: dispatches to the algorithms, and applies the parts of the epilogue that cuBLAS does not.
  *
  * In fp16 and bf16 cuBLAS gets 16-bit operands. Rounding them first takes 6 bytes of memory traffic an element, and a workspace of
- * half the operands' bytes; constant weights are rounded once, when they are prepacked. */
+ * half the operands' bytes; constant weights are rounded once, when they are prepacked. Operands in 16-bit storage are used in place. */
 #include "calculators/cuda/gemm/gemm.h"
 
 #include "calculators/cuda/gemm/blas.h"
@@ -64,8 +64,21 @@ static bool is_stored(const sdlf_operation *op)
     return sdlf_operation_storage(op) != SDLF_NONE;
 }
 
+/* a in 16-bit storage, but not c: by cuBLAS. */
+static bool is_widened(const sdlf_operation *op)
+{
+    return is_stored(op) && op->out[0].dtype == SDLF_FLOAT32;
+}
+
+/* Then only b may have to be rounded. */
+static int64_t widened_bytes(const sdlf_operation *op)
+{
+    return op->in[1].dtype == SDLF_FLOAT32 ? rounded_bytes(&op->in[1]) : 0;
+}
+
 int64_t gemm_workspace_cuda(const sdlf_calculator *base, const sdlf_operation *op)
 {
+    if (is_widened(op)) return sdlf_tensor_present(&op->prepared) ? 0 : widened_bytes(op);
     if (is_stored(op)) return gemm_stored_workspace(op);
     if (!rounds(base, op)) return 0;
     return rounded_bytes(&op->in[0]) + (sdlf_tensor_present(&op->prepared) ? 0 : rounded_bytes(&op->in[1]));
@@ -75,6 +88,7 @@ int64_t gemm_workspace_cuda(const sdlf_calculator *base, const sdlf_operation *o
 int64_t gemm_prepared_cuda(const sdlf_calculator *base, const sdlf_operation *op)
 {
     const sdlf_math math = known(base)->math;
+    if (is_widened(op)) return widened_bytes(op);
     if (is_stored(op)) return gemm_stored_prepared(op);
     const int algorithm = op->algorithm == GEMM_AUTO ? cuda_gemm_choose(known(base), op, true) : chosen(base, op);
     bool gemv = algorithm == GEMM_GEMV;
@@ -93,7 +107,7 @@ sdlf_status gemm_prepare_cuda(sdlf_calculator *base, const sdlf_operation *op)
     const int64_t *b = op->in[1].shape.dim;
     const cuda_operand16 operand = operand_of(&op->in[1], op->prepared.data);
     sdlf_status status = SDLF_OK;
-    if (is_stored(op))
+    if (is_stored(op) && !is_widened(op))
         status = gemm_stored_prepare(cuda_calculator_from(base), op, op->prepared.data);
     else if (known(base)->math != SDLF_MATH_TF32)
         status = cuda_convert_operands(base, &operand, 1);
@@ -150,6 +164,24 @@ static sdlf_status round_both(sdlf_calculator *base, const sdlf_operation *op, c
     return cuda_convert_operands(base, operands, ready ? 1 : 2);
 }
 
+/* a in 16-bit storage is used in place; b is, too, or it is prepacked, or rounded into the workspace. */
+static sdlf_status round_weights(sdlf_calculator *base, const sdlf_operation *op, cuda_blas_product *product)
+{
+    product->rounded = true;
+    product->math = cuda_math_of_storage(op->in[0].dtype);
+    if (op->in[1].dtype != SDLF_FLOAT32) return SDLF_OK;
+    product->b = sdlf_tensor_present(&op->prepared) ? op->prepared.data : op->workspace.data;
+    if (sdlf_tensor_present(&op->prepared)) return SDLF_OK;
+    const cuda_operand16 operand = operand_of(&op->in[1], op->workspace.data);
+    return cuda_convert_operands(base, &operand, 1);
+}
+
+static sdlf_status make_operands(sdlf_calculator *base, const sdlf_operation *op, cuda_blas_product *product)
+{
+    if (is_stored(op)) return round_weights(base, op, product);
+    return rounds(base, op) ? round_both(base, op, product) : SDLF_OK;
+}
+
 /* How many rows of a float32 GEMM to compute as a GEMM of their own, 0 if none. cuBLAS's kernels for it have tiles of 128 x 128,
  * one per multiprocessor at a time. If there are few waves and the last leaves multiprocessors idle, the rows of all full waves
  * are computed first; the rest is a GEMM so small that cuBLAS also splits it along k, if k is long (10,000 x 1,024 x 6,272 on 132
@@ -161,7 +193,8 @@ static int64_t first_rows(const cuda_calculator *calculator, const sdlf_operatio
     const cuda_gemm_sizes s = cuda_gemm_sizes_of(op);
     int64_t across = (s.n + SIDE - 1) / SIDE, turn = calculator->multiprocessors;
     int64_t tiles = (s.m + SIDE - 1) / SIDE * across, turns = tiles / turn, rest = tiles % turn;
-    bool simple = op->out[0].dtype == SDLF_FLOAT32 && calculator->math == SDLF_MATH_FP32 && !op->gemm.transpose_a;
+    bool simple = op->out[0].dtype == SDLF_FLOAT32 && calculator->math == SDLF_MATH_FP32 && !op->gemm.transpose_a &&
+                  !is_stored(op);
     if (!simple || s.k < SHORTEST || turns < LEAST_TURNS || turns > MOST_TURNS || rest * 8 > turn * 7) return 0;
     int64_t lines = turns * turn / across; /* rows of tiles; whole ones may leave some of the last wave over */
     return lines * across * 8 >= turns * turn * 7 && lines * SIDE < s.m ? lines * SIDE : 0;
@@ -191,7 +224,7 @@ static sdlf_status by_cublas(sdlf_calculator *base, const sdlf_operation *op)
         .beta = 1,
     };
     int64_t rows = first_rows(calculator, op);
-    sdlf_status status = rounds(base, op) ? round_both(base, op, &product) : SDLF_OK;
+    sdlf_status status = make_operands(base, op, &product);
     if (status == SDLF_OK && rows > 0) status = cuda_blas_multiply_first(calculator, &product, rows);
     if (status == SDLF_OK) status = cuda_blas_multiply(calculator, &product);
     if (status != SDLF_OK) return status;

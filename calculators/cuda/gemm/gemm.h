@@ -20,7 +20,7 @@ enum {
     GEMM_SKINNY_M,
     GEMM_SKINNY_N,
     GEMM_GEMV,
-    GEMM_STORED, /* for rows in 16-bit storage: gemm/stored.c */
+    GEMM_STORED, /* for rows in 16-bit storage whose result is, too: gemm/stored.c */
     GEMM_ALGORITHMS
 };
 
@@ -58,13 +58,22 @@ sdlf_status cuda_gemm_skinny_n(sdlf_calculator *base, const sdlf_operation *op);
  * bf16. */
 sdlf_status cuda_gemm_gemv(sdlf_calculator *base, const sdlf_operation *op);
 
-/* c = act(a b + bias + residual) for rows in 16-bit storage: a 1x1 convolution by the engine. b is float32, (n,k) or (k,n), prepacked in 16 bits:
- * once if it is constant, else into the workspace. n and k are multiples of 8. */
+/* c = act(a b + bias + residual) for rows in 16-bit storage, c too: a 1x1 convolution by the engine. b is float32, (n,k) or (k,n), prepacked in 16
+ * bits: once if it is constant, else into the workspace. n and k are multiples of 8. */
 bool gemm_stored_takes(const cuda_calculator *calculator, const sdlf_operation *operation);
 int64_t gemm_stored_workspace(const sdlf_operation *operation);
 int64_t gemm_stored_prepared(const sdlf_operation *operation);
 sdlf_status gemm_stored_prepare(const cuda_calculator *calculator, const sdlf_operation *operation, void *to);
 sdlf_status gemm_stored_cuda(sdlf_calculator *calculator, const sdlf_operation *operation);
+/* The same with c in float32, by cuBLAS, which reads a in place, and b if it is in storage, too, as in the gradient of weights. A float32 b is
+ * rounded, prepacked or into the workspace, which requires the math mode of a's type. Any transposes, alpha, bias and activation; no residual.
+ * The rows in memory of operands in storage have a multiple of 8 elements. */
+bool gemm_stored_takes_cublas(const cuda_calculator *calculator, const sdlf_operation *operation);
+/* The math mode whose 16-bit operands have the storage type `dtype`. */
+static inline sdlf_math cuda_math_of_storage(sdlf_dtype dtype)
+{
+    return dtype == SDLF_FLOAT16 ? SDLF_MATH_FP16 : SDLF_MATH_BF16;
+}
 
 /* Tall and narrow GEMMs c (m,n) = alpha a (m,k) b (k,n), m large, n and k small: the dense half of a graph convolution. */
 sdlf_status gemm_tall_skinny_cuda(sdlf_calculator *calculator, const sdlf_operation *operation);

@@ -32,8 +32,18 @@ static engine_conv2d convolution_of(const sdlf_operation *op)
 bool gemm_stored_takes(const cuda_calculator *calculator, const sdlf_operation *op)
 {
     const engine_conv2d conv = convolution_of(op);
-    return !op->gemm.transpose_a && op->gemm.alpha == 1.0f && op->in[1].dtype == SDLF_FLOAT32 && conv.c % 8 == 0 &&
-           engine_takes_forward(calculator, &conv);
+    return !op->gemm.transpose_a && op->gemm.alpha == 1.0f && op->in[1].dtype == SDLF_FLOAT32 &&
+           op->out[0].dtype == op->in[0].dtype && conv.c % 8 == 0 && engine_takes_forward(calculator, &conv);
+}
+
+/* Shapes and dtypes decide: where b is rounded, and how, does not depend on addresses. */
+bool gemm_stored_takes_cublas(const cuda_calculator *calculator, const sdlf_operation *op)
+{
+    const sdlf_tensor *a = &op->in[0], *b = &op->in[1];
+    const bool both = b->dtype == a->dtype;
+    const bool rounds = b->dtype == SDLF_FLOAT32 && calculator->math == cuda_math_of_storage(a->dtype);
+    return engine_is_there(calculator) && (both || rounds) && op->out[0].dtype == SDLF_FLOAT32 &&
+           !sdlf_tensor_present(&op->in[3]) && a->shape.dim[1] % 8 == 0 && (!both || b->shape.dim[1] % 8 == 0);
 }
 
 int64_t gemm_stored_prepared(const sdlf_operation *op)

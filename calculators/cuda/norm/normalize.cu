@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /* normalize, forward and backward. One block per row, or one warp if rows are short: its threads stride over the row, sums are accumulated
- * in float64 and reduced in a fixed order. The row is read again from cache. Layer normalisation, forward, has a kernel of its own
- * (norm/normalize.cuh), which also supports 16-bit storage. Gradients of scale and shift are sums over channels (norm/channel_sums.cuh). */
+ * in float64 and reduced in a fixed order. The row is read again from cache. Gradients of scale and shift are sums over channels
+ * (norm/channel_sums.cuh). Layer normalisation has kernels of its own, which also support 16-bit storage: norm/normalize.cuh and
+ * norm/layer_norm_backward.cuh. */
 #include "calculators/cuda/norm/channel_sums.cuh"
+#include "calculators/cuda/norm/layer_norm_backward.cuh"
 #include "calculators/cuda/norm/normalize.cuh"
 
 template <typename Index> struct rows {
@@ -100,10 +102,9 @@ template <typename T> static __global__ void finish_channels(const double2 *sums
 /* The number of elements of scale and shift, or their gradients; 1 if there are none. */
 static int64_t channels_of(const sdlf_operation *op)
 {
-    bool forward = op->kind == SDLF_NORMALIZE_FORWARD;
-    const sdlf_tensor *const channel[] = {&op->in[1], forward ? &op->in[2] : &op->out[1], &op->out[2]};
-    for (int i = 0; i < (forward ? 2 : 3); i++) {
-        if (sdlf_tensor_present(channel[i])) return sdlf_tensor_count(channel[i]);
+    for (int i = 0; i < CHANNEL_OPERANDS; i++) {
+        const sdlf_tensor *channel = channel_operand(op, i);
+        if (sdlf_tensor_present(channel)) return sdlf_tensor_count(channel);
     }
     return 1;
 }
@@ -125,10 +126,14 @@ static channel_cut cut_of(const sdlf_operation *op)
     return channel_cut_of(image > 0 ? sdlf_tensor_count(&op->in[0]) / image : 0, channels, inner);
 }
 
-extern "C" int64_t normalize_backward_workspace_cuda(const sdlf_calculator *, const sdlf_operation *op)
+/* Of float32, layer_norm_backward only supports aligned operands. Their addresses are not known yet: room for either way. */
+extern "C" int64_t normalize_backward_workspace_cuda(const sdlf_calculator *base, const sdlf_operation *op)
 {
     bool wanted = sdlf_tensor_present(&op->out[1]) || sdlf_tensor_present(&op->out[2]);
-    return wanted ? channel_sums_bytes(cut_of(op)) : 0;
+    if (!wanted || sdlf_tensor_count(&op->in[0]) == 0) return 0;
+    if (!is_layer_norm(op)) return channel_sums_bytes(cut_of(op));
+    int64_t bytes = layer_norm_backward_bytes(reinterpret_cast<const cuda_calculator *>(base), op);
+    return sdlf_operation_storage(op) != SDLF_NONE ? bytes : std::max(bytes, channel_sums_bytes(cut_of(op)));
 }
 
 static unsigned blocks_of(const cuda_calculator *calculator, int64_t rows, int warps)
@@ -144,7 +149,9 @@ extern "C" bool normalize_supports_cuda(const sdlf_calculator *, const sdlf_oper
 /* 16-bit storage begins at multiples of 16 bytes. */
 static bool reads_vectors(const sdlf_operation *op)
 {
-    return sdlf_operation_storage(op) != SDLF_NONE || (is_aligned16(op->in[0].data) && is_aligned16(op->out[0].data));
+    if (sdlf_operation_storage(op) != SDLF_NONE) return true;
+    const void *dy = op->kind == SDLF_NORMALIZE_FORWARD ? nullptr : op->in[4].data;
+    return is_aligned16(op->in[0].data) && is_aligned16(optional<float>(op->out[0])) && is_aligned16(dy);
 }
 
 extern "C" sdlf_status normalize_forward_cuda(sdlf_calculator *base, const sdlf_operation *op)
@@ -189,6 +196,10 @@ extern "C" sdlf_status normalize_backward_cuda(sdlf_calculator *base, const sdlf
     const cuda_calculator *calculator = cuda_calculator_from(base);
     int64_t count = sdlf_tensor_count(&op->in[0]);
     if (count == 0) return SDLF_OK;
+    if (is_layer_norm(op) && reads_vectors(op)) {
+        with_storage(op->in[0].dtype, [&](auto zero) { launch_layer_norm_backward<decltype(zero)>(calculator, op); });
+        return cuda_check_launch("layer_norm_backward");
+    }
     with_float(op->in[0].dtype, [&](auto zero) {
         with_narrow_index(count, [&](auto index) {
             using T = decltype(zero);

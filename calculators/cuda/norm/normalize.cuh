@@ -53,7 +53,28 @@ template <typename Function> static void with_warps(int64_t length, Function fun
         function(std::integral_constant<int, MOST_WARPS>());
 }
 
+/* Operands of one element per channel: scale, shift, or their gradients; present or not. NULL: there are fewer. */
+enum { CHANNEL_OPERANDS = 3 };
+static const sdlf_tensor *channel_operand(const sdlf_operation *op, int i)
+{
+    const bool forward = op->kind == SDLF_NORMALIZE_FORWARD;
+    const sdlf_tensor *const operands[CHANNEL_OPERANDS] = {&op->in[1], forward ? &op->in[2] : &op->out[1],
+                                                           forward ? nullptr : &op->out[2]};
+    return operands[i];
+}
+
 /* ---- layer normalisation ---- */
+
+/* Call function(VECTORS), the number of vectors of a row per thread, as a compile-time constant. */
+template <typename Function> static void with_vectors(int64_t vectors, Function function)
+{
+    switch (vectors) {
+    case 1: function(std::integral_constant<int, 1>()); break;
+    case 2: function(std::integral_constant<int, 2>()); break;
+    case 3: function(std::integral_constant<int, 3>()); break;
+    default: function(std::integral_constant<int, MOST_VECTORS>()); break;
+    }
+}
 
 template <typename T> struct layer_norm_arguments {
     const T *x;
@@ -139,10 +160,12 @@ static __global__ void __launch_bounds__(MOST_WARPS *WARP) layer_norm(const laye
 static bool is_layer_norm(const sdlf_operation *op)
 {
     const int64_t length = op->normalize.length;
-    bool fits =
-        op->in[0].dtype != SDLF_FLOAT64 && op->normalize.inner == 1 && length % VECTOR == 0 && length <= LONGEST;
-    for (int i = 1; i < 3; i++)
-        fits = fits && (!sdlf_tensor_present(&op->in[i]) || sdlf_tensor_count(&op->in[i]) == length);
+    bool fits = length > 0 && length % VECTOR == 0 && length <= LONGEST && op->normalize.inner == 1 &&
+                op->in[0].dtype != SDLF_FLOAT64;
+    for (int i = 0; i < CHANNEL_OPERANDS; i++) {
+        const sdlf_tensor *channel = channel_operand(op, i);
+        fits = fits && (!sdlf_tensor_present(channel) || sdlf_tensor_count(channel) == length);
+    }
     return fits;
 }
 
@@ -168,15 +191,9 @@ template <typename T> static void launch_layer_norm(const cuda_calculator *calcu
         const int most = together < MOST_WARPS ? static_cast<int>(together) : MOST_WARPS;
         const int threads = (WARPS == 1 ? most : WARPS) * WARP;
         const dim3 blocks(cuda_blocks(calculator, rows * WARPS * WARP, threads));
-        auto launch = [&](auto vectors) {
+        with_vectors(cuda_ceil_div(length, WARPS * WARP * VECTOR), [&](auto vectors) {
             launch_overlapped(calculator, layer_norm<T, WARPS, vectors.value>, blocks, dim3(threads), 0, p);
-        };
-        switch (cuda_ceil_div(length, WARPS * WARP * VECTOR)) {
-        case 1: launch(std::integral_constant<int, 1>()); break;
-        case 2: launch(std::integral_constant<int, 2>()); break;
-        case 3: launch(std::integral_constant<int, 3>()); break;
-        default: launch(std::integral_constant<int, MOST_VECTORS>()); break;
-        }
+        });
     });
 }
 

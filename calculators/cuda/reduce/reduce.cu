@@ -5,10 +5,14 @@
  * workspace, and a second kernel combines them in order. Columns (inner >= 32): a block of 32 x 8 threads computes 32 adjacent
  * outputs i of one o and a part, so that loads along i coalesce; its 8 rows of threads have every 8th j. Lines (otherwise): one
  * block per output and part, or one warp if lines are short. Sums and products are double, maxima are in their own type: the
- * bits depend only on the shape. */
+ * bits depend only on the shape.
+ *
+ * Sums and means of x in 16-bit storage have the same kernels, or for the columns of a matrix, as a bias's gradient is, those of
+ * nhwc/column_sums.cuh, whose threads add in float32. y is float32. */
 #include <type_traits>
 
 #include "calculators/cuda/divider.cuh"
+#include "calculators/cuda/nhwc/column_sums.cuh"
 
 enum { COLUMNS = 32, ROWS = 8, THREADS = 256, WARP = 32, SHORT = 2048, BLOCKS = 2048, MANY = 128 };
 
@@ -66,9 +70,59 @@ static reduction reduction_of(const sdlf_operation *op)
     return r;
 }
 
+/* ---- columns of a matrix in 16-bit storage ---- */
+
+static bool is_stored(const sdlf_operation *op)
+{
+    return sdlf_operation_storage(op) != SDLF_NONE;
+}
+
+/* True if nhwc/column_sums.cuh takes them; a group of at least 8 columns has a ticket. */
+static bool sums_columns(const sdlf_operation *op, const reduction &r)
+{
+    return is_stored(op) && r.outer == 1 && r.inner > 0 && r.inner % VECTOR == 0 && r.inner / VECTOR <= CUDA_TICKETS;
+}
+
+template <typename T> struct column_values {
+    static constexpr int UNROLL = 4;
+    const T *x;
+    struct channel_numbers {
+    };
+    __device__ __forceinline__ channel_numbers read(int) const
+    {
+        return {};
+    }
+    typedef bits8<T> loaded;
+    __device__ __forceinline__ loaded load(int64_t i) const
+    {
+        return load_bits8(x, i);
+    }
+    __device__ __forceinline__ void add(const channel_numbers &, const loaded &in, float2 (&sums)[VECTOR]) const
+    {
+        const float8 values = unpack8<T>(in);
+#pragma unroll
+        for (int v = 0; v < VECTOR; v++) sums[v].x += values.at[v];
+    }
+};
+
+struct column_result {
+    float *y;
+    double share;
+    __device__ __forceinline__ void take(int64_t i, double2 sum) const
+    {
+        y[i] = static_cast<float>(share * sum.x);
+    }
+};
+
+extern "C" bool reduce_supports_cuda(const sdlf_calculator *, const sdlf_operation *op)
+{
+    return !is_stored(op) || op->reduce.function == SDLF_REDUCE_SUM || op->reduce.function == SDLF_REDUCE_MEAN;
+}
+
 extern "C" int64_t reduce_workspace_cuda(const sdlf_calculator *, const sdlf_operation *op)
 {
     const reduction r = reduction_of(op);
+    if (sums_columns(op, r)) return sums_bytes(sums_cut_of(r.length, r.inner));
     return r.parts > 1 ? r.parts * r.outer * r.inner * static_cast<int64_t>(sizeof(double)) : 0;
 }
 
@@ -82,23 +136,24 @@ static __device__ __forceinline__ void put(const reduction &r, T *y, double *sum
         y[e] = static_cast<T>(r.negated ? -value : r.share * value);
 }
 
-/* ---- kernels; grid: x over outputs, y over parts ---- */
+/* ---- kernels; S is the type of x, T that of y; grid: x over outputs, y over parts ---- */
 
 /* Tiles of 32 outputs are linearised over all o: tile t is tile t % tiles of o = t / tiles. */
-template <typename T, sdlf_reduction FUNCTION>
-static __global__ void __launch_bounds__(THREADS) reduce_columns(const T *x, T *y, double *sums, reduction r)
+template <typename S, typename T, sdlf_reduction FUNCTION>
+static __global__ void __launch_bounds__(THREADS) reduce_columns(const S *x, T *y, double *sums, reduction r)
 {
     using W = wide<T, FUNCTION>;
     __shared__ W lines[ROWS][COLUMNS];
     int64_t tiles = (r.inner + COLUMNS - 1) / COLUMNS, first = blockIdx.y * r.each, end = min(first + r.each, r.length);
     for (int64_t tile = blockIdx.x; tile < r.outer * tiles; tile += gridDim.x) {
         int64_t o = tile / tiles, i = tile % tiles * COLUMNS + threadIdx.x;
-        const T *from = x + o * r.length * r.inner + i;
+        const S *from = x + o * r.length * r.inner + i;
         W mine = static_cast<W>(start_of<FUNCTION>());
         if (i < r.inner) {
 #pragma unroll 8
             for (int64_t j = first + threadIdx.y; j < end; j += ROWS)
-                mine = merge<FUNCTION>(mine, taken<FUNCTION>(static_cast<W>(from[j * r.inner]), r.negated));
+                mine = merge<FUNCTION>(mine,
+                                       taken<FUNCTION>(static_cast<W>(static_cast<T>(from[j * r.inner])), r.negated));
         }
         lines[threadIdx.y][threadIdx.x] = mine;
         __syncthreads();
@@ -111,19 +166,19 @@ static __global__ void __launch_bounds__(THREADS) reduce_columns(const T *x, T *
 }
 
 /* LANES: threads per line, 32 or all of the block. */
-template <typename T, sdlf_reduction FUNCTION, int LANES>
-static __global__ void __launch_bounds__(THREADS) reduce_lines(const T *x, T *y, double *sums, reduction r)
+template <typename S, typename T, sdlf_reduction FUNCTION, int LANES>
+static __global__ void __launch_bounds__(THREADS) reduce_lines(const S *x, T *y, double *sums, reduction r)
 {
     using W = wide<T, FUNCTION>;
     __shared__ W warps[THREADS / WARP];
     int lane = threadIdx.x % LANES;
     int64_t first = blockIdx.y * r.each, end = min(first + r.each, r.length), outputs = r.outer * r.inner;
     for (int64_t e = grid_first() / LANES; e < outputs; e += grid_step() / LANES) {
-        const T *from = x + e / r.inner * r.length * r.inner + e % r.inner;
+        const S *from = x + e / r.inner * r.length * r.inner + e % r.inner;
         W mine = static_cast<W>(start_of<FUNCTION>());
 #pragma unroll 8
         for (int64_t j = first + lane; j < end; j += LANES)
-            mine = merge<FUNCTION>(mine, taken<FUNCTION>(static_cast<W>(from[j * r.inner]), r.negated));
+            mine = merge<FUNCTION>(mine, taken<FUNCTION>(static_cast<W>(static_cast<T>(from[j * r.inner])), r.negated));
         for (int step = WARP / 2; step > 0; step /= 2)
             mine = merge<FUNCTION>(mine, __shfl_xor_sync(0xffffffffu, mine, step));
         if (LANES > WARP) {
@@ -165,10 +220,10 @@ static __global__ void finish_many_parts(const double *sums, T *y, reduction r)
 
 /* ---- launching ---- */
 
-template <typename T, sdlf_reduction FUNCTION>
+template <typename S, typename T, sdlf_reduction FUNCTION>
 static void launch(const cuda_calculator *calculator, const sdlf_operation *op, const reduction &r)
 {
-    const T *x = data_of<T>(op->in[0]);
+    const S *x = data_of<S>(op->in[0]);
     T *y = data_of<T>(op->out[0]);
     double *sums = static_cast<double *>(op->workspace.data);
     cudaStream_t stream = calculator->stream;
@@ -177,13 +232,13 @@ static void launch(const cuda_calculator *calculator, const sdlf_operation *op, 
     if (r.inner >= COLUMNS) {
         int64_t tiles = r.outer * ((r.inner + COLUMNS - 1) / COLUMNS);
         dim3 grid(cuda_blocks(calculator, tiles * THREADS, THREADS), parts);
-        reduce_columns<T, FUNCTION><<<grid, dim3(COLUMNS, ROWS), 0, stream>>>(x, y, sums, r);
+        reduce_columns<S, T, FUNCTION><<<grid, dim3(COLUMNS, ROWS), 0, stream>>>(x, y, sums, r);
     } else if (r.length <= SHORT) {
         dim3 grid(cuda_blocks(calculator, outputs * WARP, THREADS), parts);
-        reduce_lines<T, FUNCTION, WARP><<<grid, THREADS, 0, stream>>>(x, y, sums, r);
+        reduce_lines<S, T, FUNCTION, WARP><<<grid, THREADS, 0, stream>>>(x, y, sums, r);
     } else {
         dim3 grid(cuda_blocks(calculator, outputs * THREADS, THREADS), parts);
-        reduce_lines<T, FUNCTION, THREADS><<<grid, THREADS, 0, stream>>>(x, y, sums, r);
+        reduce_lines<S, T, FUNCTION, THREADS><<<grid, THREADS, 0, stream>>>(x, y, sums, r);
     }
     if (r.parts >= MANY)
         finish_many_parts<T, FUNCTION>
@@ -192,19 +247,36 @@ static void launch(const cuda_calculator *calculator, const sdlf_operation *op, 
         finish_parts<T, FUNCTION><<<cuda_blocks(calculator, outputs, THREADS), THREADS, 0, stream>>>(sums, y, r);
 }
 
+/* Sums and means. */
+static void launch_stored(const cuda_calculator *calculator, const sdlf_operation *op, const reduction &r)
+{
+    with_storage(op->in[0].dtype, [&](auto zero) {
+        using S = decltype(zero);
+        if (sums_columns(op, r))
+            launch_sums(calculator, sums_cut_of(r.length, r.inner), column_values<S>{data_of<S>(op->in[0])},
+                        column_result{data_of<float>(op->out[0]), r.share}, op->workspace.data);
+        else
+            launch<S, float, SDLF_REDUCE_SUM>(calculator, op, r);
+    });
+}
+
 extern "C" sdlf_status reduce_cuda(sdlf_calculator *base, const sdlf_operation *op)
 {
     const cuda_calculator *calculator = cuda_calculator_from(base);
     const reduction r = reduction_of(op);
     if (r.outer * r.inner == 0) return SDLF_OK;
+    if (is_stored(op)) {
+        launch_stored(calculator, op, r);
+        return cuda_check_launch("reduce");
+    }
     with_float(op->in[0].dtype, [&](auto zero) {
         using T = decltype(zero);
         switch (op->reduce.function) {
-        case SDLF_REDUCE_SUM_SQUARES: launch<T, SDLF_REDUCE_SUM_SQUARES>(calculator, op, r); break;
-        case SDLF_REDUCE_PRODUCT: launch<T, SDLF_REDUCE_PRODUCT>(calculator, op, r); break;
+        case SDLF_REDUCE_SUM_SQUARES: launch<T, T, SDLF_REDUCE_SUM_SQUARES>(calculator, op, r); break;
+        case SDLF_REDUCE_PRODUCT: launch<T, T, SDLF_REDUCE_PRODUCT>(calculator, op, r); break;
         case SDLF_REDUCE_MAX:
-        case SDLF_REDUCE_MIN: launch<T, SDLF_REDUCE_MAX>(calculator, op, r); break;
-        default: launch<T, SDLF_REDUCE_SUM>(calculator, op, r); break;
+        case SDLF_REDUCE_MIN: launch<T, T, SDLF_REDUCE_MAX>(calculator, op, r); break;
+        default: launch<T, T, SDLF_REDUCE_SUM>(calculator, op, r); break;
         }
     });
     return cuda_check_launch("reduce");
