@@ -15,7 +15,7 @@ sdlf_status plan_check_support(sdlf_plan *plan);
 const char *plan_requested_algorithm(const sdlf_plan *plan, sdlf_operation_kind kind);
 sdlf_status plan_choose(sdlf_plan *plan);
 sdlf_status plan_choose_layouts(sdlf_plan *plan);
-sdlf_status plan_store_rows(sdlf_plan *plan); /* inference, after layouts: row-major activations stored in 16 bits */
+sdlf_status plan_store_rows(sdlf_plan *plan); /* after layouts: row-major activations stored in 16 bits */
 /* Runs after layouts. In training: epilogues that only kernels for a storage type support. In inference: removal of
  * copies that layouts made redundant, and fusions that only channels-last kernels support. */
 sdlf_status plan_fuse_stored(sdlf_plan *plan);

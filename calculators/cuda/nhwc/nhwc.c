@@ -6,6 +6,7 @@
 #include "calculators/cuda/conv2d/conv2d.h"
 #include "calculators/cuda/engine/conv2d.h"
 #include "calculators/cuda/engine/groups.h"
+#include "calculators/fusions/gemm_backward_sgd.h"
 
 /* Inference: the FLOPs of a 1x1 convolution, and the number of images of any other, from which on the engine is worthwhile; and the number of
  * images for 3x3 convolutions of many channels over wide images. Below it, kernels that keep a halo tile in shared memory and split the
@@ -23,20 +24,24 @@ static bool suits_inference(const sdlf_operation *op)
 }
 
 /* Number of rows of a GEMM from which on the engine is faster than cuBLAS's GEMM of float32 rows (measured on an H200). */
-enum { LEAST_ROWS = 128 };
+enum { LEAST_ROWS = 128, LEAST_TRAINING_ROWS = 512 };
 
-/* Inference: true for a GEMM of rows that 16-bit storage makes faster. */
-static bool suits_rows(const sdlf_operation *op)
+/* True for a GEMM of rows that 16-bit storage makes faster. In training, where weights are rounded in every step, it needs more of them, and the
+ * weights' gradient is a GEMM over the rows. */
+static bool suits_rows(const sdlf_operation *op, bool training)
 {
-    if (op->kind == SDLF_ATTENTION_FORWARD) return true;
-    return op->kind == SDLF_GEMM && op->out[0].shape.dim[0] >= LEAST_ROWS;
+    if (op->kind == SDLF_ATTENTION_FORWARD || op->kind == SDLF_ATTENTION_BACKWARD) return true;
+    const int64_t rows = op->in[0].shape.dim[0];
+    const bool product =
+        op->kind == SDLF_GEMM || (op->kind == SDLF_FUSED && op->fused.fusion == &sdlf_gemm_backward_sgd_fusion);
+    return product && rows >= (training ? LEAST_TRAINING_ROWS : LEAST_ROWS);
 }
 
 sdlf_dtype storage_cuda(const sdlf_calculator *base, const sdlf_operation *op, bool training)
 {
     const cuda_calculator *calculator = (const cuda_calculator *)base;
     const bool images = sdlf_operation_type(op)->channels_last != 0;
-    if (!engine_is_there(calculator) || (!images && (training || !suits_rows(op)))) return SDLF_NONE;
+    if (!engine_is_there(calculator) || (!images && !suits_rows(op, training))) return SDLF_NONE;
     if (images && !training && !suits_inference(op)) return SDLF_NONE;
     switch (calculator->math) {
     case SDLF_MATH_BF16: return SDLF_BFLOAT16;
