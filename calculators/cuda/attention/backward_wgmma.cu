@@ -16,11 +16,6 @@ typedef struct query_statistics {
     float exponent, slope;
 } query_statistics;
 
-static __device__ __forceinline__ int64_t query_number(const attention_arguments &p, int sample, int head, int query)
-{
-    return (static_cast<int64_t>(sample) * p.heads + head) * p.queries + query;
-}
-
 /* ---- statistics: 8 threads per query, 16 bytes at a time ---- */
 
 template <typename S>
@@ -130,6 +125,9 @@ static __global__ void __launch_bounds__(GROUP, backward_blocks<D>)
     const int turns = BY_KEY ? tiles * shared_by : tiles;
     wait_and_launch_dependent_grids();
     const attention_rows k = head_rows<S>(p.k, sample, group), v = head_rows<S>(p.v, sample, group);
+    auto of_head = [&](int number) {
+        return statistics + (static_cast<int64_t>(sample) * p.heads + number) * p.queries;
+    };
     auto load = [&](int turn) {
         const int stage = turn % 2;
         uint8_t *to = memory + (2 + 2 * stage) * BYTES;
@@ -139,8 +137,7 @@ static __global__ void __launch_bounds__(GROUP, backward_blocks<D>)
             copy_rows<S, T, D, GROUP>(to + BYTES, head_rows<S>(p.dy, sample, of), query);
             if (thread < ATTENTION_BLOCK)
                 columns[stage * ATTENTION_BLOCK + thread] =
-                    query + thread < p.queries ? statistics[query_number(p, sample, of, query + thread)]
-                                               : query_statistics{INFINITY, 0};
+                    query + thread < p.queries ? of_head(of)[query + thread] : query_statistics{INFINITY, 0};
         } else {
             copy_rows<S, T, D, GROUP>(to, k, turn * ATTENTION_BLOCK);
             copy_rows<S, T, D, GROUP>(to + BYTES, v, turn * ATTENTION_BLOCK);
@@ -152,7 +149,7 @@ static __global__ void __launch_bounds__(GROUP, backward_blocks<D>)
     query_statistics of_row[2] = {{INFINITY, 0}, {INFINITY, 0}};
     for (int half = 0; half < 2 && !BY_KEY; half++) {
         const int query = row + lane / 4 + 8 * half;
-        if (query < p.queries) of_row[half] = statistics[query_number(p, sample, head, query)];
+        if (query < p.queries) of_row[half] = of_head(head)[query];
     }
     if (turns > 0) load(0);
     float gradient[D / TILE][4] = {}, of_values[BY_KEY ? D / TILE : 1][4] = {}; /* dq or dk; dv */
