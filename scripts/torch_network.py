@@ -207,7 +207,10 @@ def module(torch, network, arrays):
             super().__init__()
             self.steps, self.parts = [], nn.ModuleDict()
             last = network["input"]["name"]
-            layers = network["layers"][:-1] if network["layers"][-1]["type"] == "softmax" else network["layers"]
+            layers = network["layers"]
+            if layers[-1]["type"] == "softmax":
+                known_layers["softmax"](layers[-1])
+                layers = layers[:-1]
             for layer in layers:
                 if layer["type"] not in known_layers:
                     sys.exit(f"layer '{layer['name']}': the type '{layer['type']}' is not known here")

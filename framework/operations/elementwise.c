@@ -69,6 +69,7 @@ const sdlf_operation_class sdlf_activation_backward_operation = {
     .nhwc_rule = SDLF_NHWC_ELEMENTS,
     .storage = 1u << 0 | 1u << 1 | 1u << SDLF_MAX_INPUTS,
     .check = check_activation,
+    .suits_16_bits = activation_suits_16_bits,
 };
 
 static sdlf_status check_dropout(const sdlf_operation *operation)

@@ -51,8 +51,8 @@ static void run_forward(sdlf_calculator *calculator, const sdlf_operation *opera
     kernel_prepare(calculator, &forward);
 }
 
-/* The same for gradients, times the root of the tolerance: p and ds, of magnitude 1 / S (of the first queries in a causal
- * operation 1), are rounded to bfloat16, and added over keys, or over the queries of a group. */
+/* The same for gradients, times the root of the tolerance: p and ds, of magnitude 1 / S (of the first queries in a
+ * causal operation 1), are rounded to bfloat16, and added over keys, or over the queries of a group. */
 static double backward_rounding(const sizes *z, bool causal)
 {
     double added = (double)(z->s > z->t * (z->h / z->g) ? z->s : z->t * (z->h / z->g));
@@ -126,6 +126,8 @@ void attention_cases(kernel_sink *sink, sdlf_dtype t)
     for (size_t i = 0; i < sizeof filling / sizeof filling[0]; i++)
         for (int causal = 0; causal < 2; causal++)
             attention_pair(sink, t, filling[i], NO_MASK, causal, i == 1 ? 0 : 3, true);
+    for (int causal = 0; causal < 2; causal++) /* samples, groups of heads, tiles of queries and of keys */
+        attention_pair(sink, t, (sizes){2, 6, 2, 130, 200, 32, 16}, NO_MASK, causal, 3, false);
     for (int64_t keys = 9; keys <= 409; keys += 400) {
         sdlf_tensor q = kernel_tensor(t, sdlf_shape(1, 1, 17, 8)), k = kernel_tensor(t, sdlf_shape(1, 1, keys, 8));
         kernel_case made = {

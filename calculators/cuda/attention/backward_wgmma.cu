@@ -61,7 +61,7 @@ template <int N> static __device__ __forceinline__ void use_after_await(float (&
         for (int i = 0; i < 4; i++) asm volatile("" : "+f"(c[n][i])::"memory");
 }
 
-/* c (64,64) = a b^T over D elements, asynchronously. */
+/* c (64,64) = a b^T over D elements, asynchronously, committed as a group. */
 template <typename T, int D>
 static __device__ __forceinline__ void begin_rows(float (&c)[TILES][4], uint32_t a, uint32_t b)
 {
@@ -71,7 +71,7 @@ static __device__ __forceinline__ void begin_rows(float (&c)[TILES][4], uint32_t
     wgmma_commit();
 }
 
-/* c (64,D) += a b over 64 rows of b, asynchronously. */
+/* c (64,D) += a b over 64 rows of b, asynchronously; the caller commits. */
 template <typename T, int D>
 static __device__ __forceinline__ void begin_scores(float (&c)[D / TILE][4],
                                                     const uint32_t (&a)[ATTENTION_BLOCK / 16][4], uint32_t b)
@@ -198,6 +198,8 @@ static __global__ void __launch_bounds__(GROUP, backward_blocks<D>)
         wgmma_await<0>();
     }
     cp_async_wait<0>();
+    use_after_await(gradient);
+    use_after_await(of_values);
     const float one[2] = {1, 1};
     store_rows<S, D>(BY_KEY ? head_rows<S>(p.dk, sample, head) : head_rows<S>(p.dq, sample, head), row, gradient, one);
     if constexpr (BY_KEY) store_rows<S, D>(head_rows<S>(p.dv, sample, head), row, of_values, one);

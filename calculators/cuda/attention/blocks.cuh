@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* attention_forward: tiles of its operands in shared memory, row by row as in global memory, loaded by cp.async; the mma fragments that are loaded
+/* Attention: tiles of its operands in shared memory, row by row as in global memory, loaded by cp.async; the mma fragments that are loaded
  * from them; and the results. Values in 16-bit storage are used unchanged, loaded by ldmatrix, transposed for v; float32 is rounded when a fragment
  * is loaded. */
 #ifndef SDLF_CALCULATORS_CUDA_ATTENTION_BLOCKS_CUH

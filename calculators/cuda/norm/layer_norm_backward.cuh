@@ -182,7 +182,9 @@ static layer_norm_cut layer_norm_cut_of(const cuda_calculator *calculator, const
 static int64_t layer_norm_backward_bytes(const cuda_calculator *calculator, const sdlf_operation *op)
 {
     const layer_norm_cut cut = layer_norm_cut_of(calculator, op);
-    return static_cast<int64_t>(cut.blocks) * cut.line * static_cast<int64_t>(sizeof(float2));
+    /* at least that of fewer rows, which may have more blocks of fewer warps */
+    const int64_t most = std::max<int64_t>(cut.blocks, std::min<int64_t>(cut.rows, calculator->multiprocessors));
+    return most * cut.line * static_cast<int64_t>(sizeof(float2));
 }
 
 template <typename T>

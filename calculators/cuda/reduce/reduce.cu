@@ -80,7 +80,8 @@ static bool is_stored(const sdlf_operation *op)
 /* True if nhwc/column_sums.cuh takes them; a group of at least 8 columns has a ticket. */
 static bool sums_columns(const sdlf_operation *op, const reduction &r)
 {
-    return is_stored(op) && r.outer == 1 && r.inner > 0 && r.inner % VECTOR == 0 && r.inner / VECTOR <= CUDA_TICKETS;
+    return is_stored(op) && r.outer == 1 && r.length > 0 && r.inner > 0 && r.inner % VECTOR == 0 &&
+           r.inner / VECTOR <= CUDA_TICKETS;
 }
 
 template <typename T> struct column_values {

@@ -172,7 +172,7 @@ typedef struct sdlf_operation {
  * read; arithmetic and accumulation are in float32 (a product may multiply the 16-bit values directly); results are
  * rounded to nearest even when stored. Every other operand stays float32. In convolution and pooling all operands
  * stored in 16 bits are channels last: w is (K,R,S,C/G) in memory. Operands in 16-bit storage are aligned to 16 bytes.
- * w of conv2d_forward and conv2d_backward_input, b and c of gemm, and an operand of binary may be float32 beside others in
+ * w of conv2d_forward and conv2d_backward_input, b and c of gemm, and inputs of binary may be float32 beside others in
  * 16 bits (`float32_beside`), and then have their float32 layout.
  *
  * Channels last in float32 training: where w of a convolution is (K,R,S,C/G) in memory in float32, its images are
@@ -233,7 +233,7 @@ typedef struct sdlf_operation_class {
     /* Prints what determines the fastest algorithm besides operands and epilogue: " stride 2,2 groups 1". Files of
      * sdlf_choices identify the operation by this text. Optional; NULL: choices do not cover this kind. */
     void (*print_options)(const sdlf_operation *operation, char *text, size_t size);
-    /* True if 16 bits suffice for what it reads and writes in inference. Optional; NULL: true. */
+    /* True if 16 bits suffice for what it reads and writes. Optional; NULL: true. */
     bool (*suits_16_bits)(const sdlf_operation *operation);
     /* packed, bit i: in[i] is packed into operation->prepared, and must be constant where that is done. unread, bit i:
      * in host memory, in[i] is not read if operation->prepared is present. */

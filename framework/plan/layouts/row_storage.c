@@ -6,8 +6,8 @@
  * A calculator is asked for each GEMM (sdlf_calculator_storage). If those that it would store have at least half of
  * the FLOPs that layouts.c left, their operands are stored, and so are outputs of the steps before them, as far as
  * kernels exist for it and 16 bits suffice for the function: the request propagates from readers to writers. Copies
- * follow, and steps that read stored contents only: the sum of a bias's gradient, in training the last normalisation. A stored content has its own buffer beside
- * the float32 one; conversions are inserted where steps that support only float32 meet the others. */
+ * follow; so do steps whose inputs are all stored, such as the sum of a bias's gradient. A stored content has its own
+ * buffer beside the float32 one; conversions are inserted where steps that support only float32 meet the others. */
 #include "framework/plan/layouts/row_storage.h"
 
 #include <stdlib.h>
@@ -33,7 +33,8 @@ static bool is_storable(const storage_pass *p, const sdlf_tensor *tensor)
     return is_arena(p, tensor) && (writers == ONE_TAKER || writers == COPIES);
 }
 
-/* True if an output that may be float32 beside stored inputs is stored, too: not what only float32 kernels read. */
+/* True if an output that may be float32 beside stored inputs is stored, too: if a GEMM reads it, directly or through
+ * other kinds. Logits, for example, are not. */
 static bool passes_on(const storage_pass *p, const sdlf_operation *op, const sdlf_tensor *out)
 {
     const stored_content *content = &p->content[out->buffer];
@@ -54,6 +55,17 @@ unsigned storage_operands(const storage_pass *p, const sdlf_operation *op)
     return bits;
 }
 
+static bool is_training(const sdlf_plan *plan)
+{
+    return plan->options.mode == SDLF_TRAIN;
+}
+
+/* In training: neither a parameter, a state or another kept tensor, nor a gradient of a parameter. */
+static bool may_be_stored(const storage_pass *p, const sdlf_tensor *out)
+{
+    return is_arena(p, out) && !p->content[out->buffer].gradient;
+}
+
 /* True if the step's operands and its calculator allow it to be stored. */
 static bool could_take(const storage_pass *p, const plan_step *step)
 {
@@ -61,13 +73,16 @@ static bool could_take(const storage_pass *p, const plan_step *step)
     sdlf_operation stored = step->operation;
     unsigned operands = storage_operands(p, &stored);
     bool images = type->channels_last != 0, any = false;
-    if (operands == 0 || images || stored.algorithm != 0 || sdlf_operation_storage(&stored) != SDLF_NONE) return false;
+    if (operands == 0 || images || !is_forward_or_backward(step) || stored.algorithm != 0 ||
+        sdlf_operation_storage(&stored) != SDLF_NONE)
+        return false;
     if (type->suits_16_bits != NULL && !type->suits_16_bits(&stored)) return false;
     for (int i = 0; i < SDLF_MAX_OPERANDS; i++) {
         sdlf_tensor *operand = sdlf_operand_at(&stored, i);
         if (!(operands >> i & 1)) continue;
         if (operand->dtype != SDLF_FLOAT32 || operand->layout != SDLF_DENSE || operand->offset % 32 != 0) return false;
         if (is_output(i) && !fill_buffer(p, &step->operation, operand->buffer)) return false;
+        if (is_output(i) && is_training(p->plan) && !may_be_stored(p, operand)) return false;
         /* a parameter would be converted in every run */
         if (!is_output(i) && p->plan->buffers[operand->buffer].constant) return false;
         any = any || is_arena(p, operand);
@@ -123,28 +138,50 @@ static void leave_masks(storage_pass *p)
     }
 }
 
-/* Records which contents are read by kinds that have a stored output, and which are gradients of parameters. */
-static void note_readers(storage_pass *p)
+/* Records which contents are gradients of parameters, or copied or added to become one. */
+static void note_gradients(storage_pass *p)
 {
     const sdlf_plan *plan = p->plan;
-    for (int i = 0; i < p->old_count; i++) {
-        const sdlf_operation *op = &p->old[i].operation;
-        const sdlf_operation_class *type = sdlf_operation_type(op);
-        bool rows = type->storage >> SDLF_MAX_INPUTS != 0 && type->channels_last == 0 &&
-                    p->old[i].phase != SDLF_PHASE_UPDATE && is_arena(p, &op->out[0]);
-        for (int j = 0; j < SDLF_MAX_INPUTS; j++) {
-            bool read = sdlf_tensor_present(&op->in[j]);
-            if (read && (is_copy(&p->old[i]) || (rows && type->storage >> j & 1)))
-                p->content[op->in[j].buffer].passed = true;
-        }
-    }
     for (int i = 0; plan->gradients != NULL && i < plan->model->parameter_count; i++)
         if (sdlf_tensor_present(&plan->gradients[i])) p->content[plan->gradients[i].buffer].gradient = true;
+    for (int i = p->old_count - 1; i >= 0; i--) {
+        const sdlf_operation *op = &p->old[i].operation;
+        bool passes = op->kind == SDLF_COPY || op->kind == SDLF_ADD || op->kind == SDLF_BINARY;
+        bool kept = passes && (!is_arena(p, &op->out[0]) || p->content[op->out[0].buffer].gradient);
+        for (int j = 0; j < SDLF_MAX_INPUTS && kept && is_training(plan); j++)
+            if (sdlf_tensor_present(&op->in[j])) p->content[op->in[j].buffer].gradient = true;
+    }
+}
+
+static bool is_requested(const storage_pass *p, const plan_step *step)
+{
+    return sdlf_calculator_storage(step->calculator, &step->operation, is_training(p->plan)) == p->storage;
+}
+
+/* Records which contents GEMMs read, directly or through copies and kinds that could store their results. */
+static void note_readers(storage_pass *p)
+{
+    for (int i = p->old_count - 1; i >= 0; i--) {
+        const sdlf_operation *op = &p->old[i].operation;
+        const sdlf_operation_class *type = sdlf_operation_type(op);
+        bool copy = is_copy(&p->old[i]), passed = false;
+        if (!is_forward_or_backward(&p->old[i]) || (!copy && (type->storage == 0 || type->channels_last != 0)))
+            continue;
+        for (int j = 0; j < SDLF_MAX_OUTPUTS; j++) {
+            bool stored = copy || type->storage >> (SDLF_MAX_INPUTS + j) & 1;
+            passed = passed || (stored && sdlf_tensor_present(&op->out[j]) && p->content[op->out[j].buffer].passed);
+        }
+        passed = passed || is_requested(p, &p->old[i]);
+        for (int j = 0; j < SDLF_MAX_INPUTS && passed; j++)
+            if (sdlf_tensor_present(&op->in[j]) && (copy || type->storage >> j & 1))
+                p->content[op->in[j].buffer].passed = true;
+    }
 }
 
 /* Finds the steps that could be stored. */
 static void find_takers(storage_pass *p)
 {
+    note_gradients(p);
     note_readers(p);
     for (int i = 0; i < p->old_count; i++) {
         p->takes[i] = !is_copy(&p->old[i]) && could_take(p, &p->old[i]);
@@ -186,23 +223,30 @@ static void spread_to(storage_pass *p, int i)
     }
 }
 
-static bool is_training(const sdlf_plan *plan)
-{
-    return plan->options.mode == SDLF_TRAIN;
-}
-
 /* Stores a step whose inputs all are, where they may be: it would convert them. In inference only if no output is stored
  * for it, since that may be a result, which keeps its precision. */
 static void follow_inputs(storage_pass *p, int i)
 {
     const sdlf_operation *op = &p->old[i].operation;
     if (!p->takes[i] || p->stores[i] || is_copy(&p->old[i])) return;
-    unsigned operands = storage_operands(p, op);
+    unsigned operands = storage_operands(p, op), marked = sdlf_operation_type(op)->storage;
+    int inputs = 0;
     for (int j = 0; j < SDLF_MAX_OPERANDS; j++) {
-        if (!(operands >> j & 1)) continue;
-        if (is_output(j) ? !is_training(p->plan) : !p->content[sdlf_operand_at(op, j)->buffer].wanted) return;
+        const sdlf_tensor *operand = sdlf_operand_at(op, j);
+        if (!(marked >> j & 1) || !sdlf_tensor_present(operand)) continue;
+        if (is_output(j) ? !is_training(p->plan) : !(operands >> j & 1) || !p->content[operand->buffer].wanted) return;
+        inputs += !is_output(j);
     }
-    want_operands(p, i);
+    if (inputs > 0) want_operands(p, i);
+}
+
+/* Stores the other copies into a buffer that some copies write in 16 bits. */
+static void complete_copies(storage_pass *p)
+{
+    for (int i = 0; i < p->old_count; i++) {
+        const sdlf_tensor *out = &p->old[i].operation.out[0];
+        if (is_copy(&p->old[i]) && p->takes[i] && !p->stores[i] && p->content[out->buffer].wanted) want_operands(p, i);
+    }
 }
 
 /* True if most bytes of what stored steps read and write are converted for other steps. */
@@ -232,10 +276,9 @@ static bool choose_steps(storage_pass *p)
     int products = 0;
     for (int i = 0; i < p->old_count; i++) {
         const plan_step *step = &p->old[i];
-        if (sdlf_operation_storage(&step->operation) != SDLF_NONE) continue;
+        if (sdlf_operation_storage(&step->operation) != SDLF_NONE || !is_forward_or_backward(step)) continue;
         all += (double)step->cost.flops;
-        if (!p->takes[i] || is_copy(step)) continue;
-        if (sdlf_calculator_storage(step->calculator, &step->operation, is_training(p->plan)) != p->storage) continue;
+        if (!p->takes[i] || is_copy(step) || !is_requested(p, step)) continue;
         wanted += (double)step->cost.flops;
         products++;
         want_operands(p, i);
@@ -243,6 +286,7 @@ static bool choose_steps(storage_pass *p)
     if (products < 2 || 2 * wanted < all) return false;
     for (int i = p->old_count - 1; i >= 0; i--) spread_to(p, i);
     for (int i = 0; i < p->old_count; i++) follow_inputs(p, i);
+    complete_copies(p);
     return !is_training(p->plan) || !converts_most(p);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The pass plan_store_rows in two parts: row_storage.c chooses the steps that are stored, row_storage_steps.c rebuilds the
- * list of steps, with conversions. */
+/* The pass plan_store_rows in two parts: row_storage.c chooses the steps that are stored, row_storage_steps.c rebuilds
+ * the list of steps, with conversions. */
 #ifndef SDLF_FRAMEWORK_PLAN_LAYOUTS_ROW_STORAGE_H
 #define SDLF_FRAMEWORK_PLAN_LAYOUTS_ROW_STORAGE_H
 
@@ -16,9 +16,9 @@ typedef struct stored_content {
     bool float32;   /* it exists in float32 */
     bool wanted;    /* a stored step reads or writes it */
     bool taken;     /* a step that could be stored reads it */
-    bool passed;    /* a step of a kind that could store its result reads it */
+    bool passed;    /* a GEMM reads it, directly or through kinds that could store their results */
     bool converted; /* a step that is not stored reads or writes it */
-    bool gradient;  /* of a parameter */
+    bool gradient;  /* of a parameter, or a part of one */
     content_writers writers;
 } stored_content;
 
@@ -36,13 +36,20 @@ static inline bool is_output(int i)
     return i >= SDLF_MAX_INPUTS;
 }
 
-static inline bool is_copy(const plan_step *step)
+/* Updates and sums over ranks keep float32. */
+static inline bool is_forward_or_backward(const plan_step *step)
 {
-    return step->operation.kind == SDLF_COPY && step->phase != SDLF_PHASE_UPDATE;
+    return step->phase == SDLF_PHASE_FORWARD || step->phase == SDLF_PHASE_BACKWARD;
 }
 
-/* The operands that a stored step has in the storage type, as bits of a class. Inputs that may be float32 beside them
- * are, except whole tensors that can be written in the storage type. */
+static inline bool is_copy(const plan_step *step)
+{
+    const sdlf_operation *op = &step->operation;
+    return op->kind == SDLF_COPY && is_forward_or_backward(step) && op->in[0].buffer != op->out[0].buffer;
+}
+
+/* The operands that a stored step has in the storage type, as bits of a class. Those that may be float32 beside them
+ * are, except inputs that can be written in the storage type, and outputs that a GEMM reads. */
 unsigned storage_operands(const storage_pass *pass, const sdlf_operation *operation);
 
 /* Appends all steps, those that are stored with their operands in the storage type, to the plan's new list. */

@@ -1,31 +1,10 @@
 /* SPDX-License-Identifier: MIT */
-/* Plans that store the rows of a transformer in 16 bits: on `reference`, configured to request it, results and training
- * match float32 within the type's rounding, the steps are the expected ones, and activations take half the memory. */
+/* Inference plans that store the rows of a transformer in 16 bits: on `reference`, configured to request it, results match
+ * float32 within the type's rounding, the steps are the expected ones, and activations take half the memory. */
 #include <float.h>
-#include <math.h>
-#include <stdio.h>
 
-#include "calculators/fusions/gemm_backward_sgd.h"
-#include "framework/plan/layouts/networks.h"
+#include "framework/plan/layouts/rows.h"
 #include "testing.h"
-
-enum { ROWS = 24, WIDTH = 32, CLASSES = 8, BLOCKS = 2, VALUES = BATCH * ROWS * WIDTH };
-
-static sdlf_dtype wanted = SDLF_BFLOAT16;
-
-/* Behaves like a calculator with kernels for products of rows. */
-static sdlf_dtype storage_of_rows(const sdlf_calculator *calculator, const sdlf_operation *operation, bool training)
-{
-    (void)calculator, (void)training;
-    bool attention = operation->kind == SDLF_ATTENTION_FORWARD || operation->kind == SDLF_ATTENTION_BACKWARD;
-    bool fused = operation->kind == SDLF_FUSED && operation->fused.fusion == &sdlf_gemm_backward_sgd_fusion;
-    return operation->kind == SDLF_GEMM || attention || fused ? wanted : SDLF_NONE;
-}
-
-static sdlf_node rows_of(sdlf_model *net, sdlf_node x, int units)
-{
-    return sdlf_fully_connected(net, x, &(sdlf_fully_connected_options){.units = units, .axis = -1});
-}
 
 /* Blocks of attention and two products, with normalisations and residuals. */
 static sdlf_model *transformer(bool softmax_between)
@@ -192,142 +171,6 @@ static void masks_stay_float32(void)
     sdlf_calculator_close(reference);
 }
 
-/* ---- training ---- */
-
-enum { STEPS = 6 };
-
-typedef struct training {
-    double loss[STEPS];
-    int64_t arena;
-    int stored[SDLF_OPERATION_COUNT], all[SDLF_OPERATION_COUNT];
-} training;
-
-static void look_at(const sdlf_plan *plan, training *seen)
-{
-    seen->arena = sdlf_plan_memory(plan).arena;
-    for (int i = 0; i < plan->step_count; i++) {
-        const sdlf_operation *op = &plan->steps[i].operation;
-        CHECK_OK(sdlf_operation_check(op));
-        CHECK(sdlf_calculator_supports(plan->steps[i].calculator, op));
-        seen->all[op->kind]++;
-        seen->stored[op->kind] += sdlf_operation_storage(op) != SDLF_NONE;
-    }
-    for (int i = 0; i < plan->model->parameter_count; i++)
-        CHECK(plan->gradients[i].dtype == SDLF_NONE || plan->gradients[i].dtype == SDLF_FLOAT32);
-}
-
-typedef sdlf_node network(sdlf_model *net, sdlf_node h);
-
-static sdlf_node attending_blocks(sdlf_model *net, sdlf_node h)
-{
-    for (int block = 0; block < BLOCKS; block++) {
-        sdlf_node y = sdlf_layer_norm(net, h, NULL);
-        h = sdlf_add(
-            net, h,
-            sdlf_multi_head_attention(net, y, &(sdlf_multi_head_attention_options){.heads = 4, .causal = block == 1}));
-        y = rows_of(net, sdlf_layer_norm(net, h, NULL), 2 * WIDTH);
-        y = sdlf_unary(net, y, &(sdlf_unary_options){.function = SDLF_UNARY_GELU});
-        h = sdlf_add(net, h, rows_of(net, y, WIDTH));
-    }
-    return h;
-}
-
-/* GEMMs between operations that support only float32. */
-static sdlf_node softmax_blocks(sdlf_model *net, sdlf_node h)
-{
-    for (int i = 0; i < 3; i++) h = sdlf_softmax(net, rows_of(net, h, WIDTH));
-    return h;
-}
-
-/* Steps on the same samples. */
-static void train(network *blocks, const sdlf_plan_options *options, float rate, training *seen)
-{
-    static float x[VALUES];
-    static int32_t labels[BATCH * ROWS];
-    sdlf_model *net = sdlf_model_create("trained");
-    sdlf_node h = blocks(net, sdlf_input(net, "x", SDLF_FLOAT32, sdlf_shape(ROWS, WIDTH)));
-    h = rows_of(net, sdlf_layer_norm(net, h, NULL), CLASSES);
-    sdlf_output(net, "class",
-                sdlf_model_add(net, sdlf_layer_class_find("softmax"), &(sdlf_softmax_options){.axis = -1}, &h, 1));
-    CHECK_OK(sdlf_model_build(net, 1));
-    fill_random(x, VALUES, 5);
-    for (int i = 0; i < BATCH * ROWS; i++) labels[i] = i * i % CLASSES;
-    sdlf_plan *plan = NULL;
-    *seen = (training){.arena = 0};
-    CHECK_OK(sdlf_plan_create(&plan, net, options));
-    for (int step = 0; step < STEPS && plan != NULL; step++) {
-        sdlf_metrics metrics = {0};
-        CHECK_OK(test_plan_write(plan, "x", x));
-        CHECK_OK(test_plan_write(plan, "labels", labels));
-        CHECK_OK(sdlf_plan_step(plan, rate));
-        CHECK_OK(sdlf_plan_metrics(plan, &metrics));
-        CHECK_OK(sdlf_plan_clear_metrics(plan));
-        seen->loss[step] = metrics.loss_sum / (BATCH * ROWS);
-    }
-    if (plan != NULL) look_at(plan, seen);
-    sdlf_plan_free(plan);
-    sdlf_model_free(net);
-}
-
-/* With the optimizer's update fused into the backward GEMMs, and without. */
-static void training_is_stored(void)
-{
-    static training exact, found;
-    static const sdlf_dtype types[] = {SDLF_BFLOAT16, SDLF_FLOAT16};
-    sdlf_calculator *reference = NULL;
-    CHECK_OK(sdlf_calculator_open(&reference, "reference", NULL));
-    const sdlf_calculator_class *plain = reference->type;
-    sdlf_calculator_class storing = *plain;
-    storing.storage = storage_of_rows;
-    for (int adam = 0; adam < 2; adam++) {
-        for (int t = 0; t < 2; t++) {
-            sdlf_plan_options options = {.mode = SDLF_TRAIN, .batch = BATCH, .forward = reference};
-            options.optimizer = adam ? sdlf_adamw(.beta1 = 0.9f) : sdlf_sgd(.momentum = 0.5f);
-            wanted = types[t];
-            train(attending_blocks, &options, adam ? 0.005f : 0.1f, &exact);
-            reference->type = &storing;
-            train(attending_blocks, &options, adam ? 0.005f : 0.1f, &found);
-            reference->type = plain;
-            for (int i = 0; i < STEPS; i++) CHECK_CLOSE(found.loss[i], exact.loss[i], t == 0 ? 0.02 : 0.003);
-            CHECK(exact.loss[STEPS - 1] < 0.9 * exact.loss[0]);
-            for (int kind = 0; kind < SDLF_OPERATION_COUNT; kind++) {
-                bool all = kind == SDLF_GEMM || kind == SDLF_FUSED || kind == SDLF_ATTENTION_FORWARD ||
-                           kind == SDLF_ATTENTION_BACKWARD || kind == SDLF_NORMALIZE_FORWARD ||
-                           kind == SDLF_NORMALIZE_BACKWARD || kind == SDLF_ACTIVATION_FORWARD ||
-                           kind == SDLF_ACTIVATION_BACKWARD || kind == SDLF_REDUCE || kind == SDLF_ADD;
-                if (all && !CHECK_EQUAL(found.stored[kind], found.all[kind]))
-                    printf("    %s\n", sdlf_operation_class_of((sdlf_operation_kind)kind)->name);
-                if (kind != SDLF_COPY) CHECK_EQUAL(found.all[kind], exact.all[kind]);
-            }
-            CHECK_EQUAL(exact.stored[SDLF_GEMM], 0);
-            CHECK(found.all[SDLF_COPY] <= exact.all[SDLF_COPY] + 2); /* the input, and the gradient of the scores */
-            CHECK(found.arena < exact.arena * 3 / 4);
-        }
-    }
-    sdlf_calculator_close(reference);
-}
-
-/* Where each GEMM's operands would be converted for others, training stores none. */
-static void conversions_alone_are_not_stored(void)
-{
-    static training found;
-    sdlf_calculator *reference = NULL;
-    CHECK_OK(sdlf_calculator_open(&reference, "reference", NULL));
-    const sdlf_calculator_class *plain = reference->type;
-    sdlf_calculator_class storing = *plain;
-    storing.storage = storage_of_rows;
-    wanted = SDLF_BFLOAT16;
-    reference->type = &storing;
-    train(softmax_blocks,
-          &(sdlf_plan_options){
-              .mode = SDLF_TRAIN, .batch = BATCH, .forward = reference, .optimizer = sdlf_sgd(.momentum = 0.5f)},
-          0.1f, &found);
-    CHECK(found.all[SDLF_GEMM] > 0);
-    for (int kind = 0; kind < SDLF_OPERATION_COUNT; kind++) CHECK_EQUAL(found.stored[kind], 0);
-    reference->type = plain;
-    sdlf_calculator_close(reference);
-}
-
 /* If operations stay by themselves, or every activation must be readable. */
 static void float32_stays_where_it_is_asked_for(void)
 {
@@ -348,8 +191,6 @@ int main(void)
     RUN(others_are_converted);
     RUN(squares_and_angles_stay_float32);
     RUN(masks_stay_float32);
-    RUN(training_is_stored);
-    RUN(conversions_alone_are_not_stored);
     RUN(float32_stays_where_it_is_asked_for);
     return test_summary();
 }
