@@ -27,18 +27,18 @@ static bool fill_buffer(const storage_pass *p, const sdlf_operation *op, int buf
 }
 
 /* True if the content could be written in the storage type. */
-static bool is_storable(const storage_pass *p, const sdlf_tensor *tensor)
+static bool is_storable_content(const storage_pass *p, const sdlf_tensor *tensor)
 {
     content_writers writers = p->content[tensor->buffer].writers;
-    return is_arena(p, tensor) && (writers == ONE_TAKER || writers == COPIES);
+    return is_arena(p, tensor) && (writers == ONE_STORABLE || writers == COPIES);
 }
 
 /* True if an output that may be float32 beside stored inputs is stored, too: if a GEMM reads it, directly or through
  * other kinds. Logits, for example, are not. */
-static bool passes_on(const storage_pass *p, const sdlf_operation *op, const sdlf_tensor *out)
+static bool is_for_gemm(const storage_pass *p, const sdlf_operation *op, const sdlf_tensor *out)
 {
     const stored_content *content = &p->content[out->buffer];
-    return content->passed && !content->gradient && is_arena(p, out) && fill_buffer(p, op, out->buffer);
+    return content->feeds_gemm && !content->gradient && is_arena(p, out) && fill_buffer(p, op, out->buffer);
 }
 
 unsigned storage_operands(const storage_pass *p, const sdlf_operation *op)
@@ -49,7 +49,8 @@ unsigned storage_operands(const storage_pass *p, const sdlf_operation *op)
         const sdlf_tensor *operand = sdlf_operand_at(op, i);
         if (!(type->storage >> i & 1) || !sdlf_tensor_present(operand)) continue;
         bool beside = type->float32_beside >> i & 1, whole = beside && sdlf_tensor_is_contiguous(operand);
-        if (beside && !(whole && (is_output(i) ? passes_on(p, op, operand) : is_storable(p, operand)))) continue;
+        if (beside && !(whole && (is_output(i) ? is_for_gemm(p, op, operand) : is_storable_content(p, operand))))
+            continue;
         bits |= 1u << i;
     }
     return bits;
@@ -67,7 +68,7 @@ static bool may_be_stored(const storage_pass *p, const sdlf_tensor *out)
 }
 
 /* True if the step's operands and its calculator allow it to be stored. */
-static bool could_take(const storage_pass *p, const plan_step *step)
+static bool is_storable_step(const storage_pass *p, const plan_step *step)
 {
     const sdlf_operation_class *type = sdlf_operation_type(&step->operation);
     sdlf_operation stored = step->operation;
@@ -100,7 +101,7 @@ static int first_in_buffer(const sdlf_operation *op, int i)
 }
 
 /* Records whether the step is the only writer of its outputs, or one of several copies. */
-static void note_writer(storage_pass *p, const plan_step *step, bool takes)
+static void note_writer(storage_pass *p, const plan_step *step, bool storable)
 {
     const sdlf_operation *op = &step->operation;
     for (int i = 0; i < SDLF_MAX_OUTPUTS; i++) {
@@ -108,33 +109,33 @@ static void note_writer(storage_pass *p, const plan_step *step, bool takes)
         if (!sdlf_tensor_present(out)) continue;
         content_writers *writers = &p->content[out->buffer].writers;
         bool floats = out->dtype == SDLF_FLOAT32 && out->layout == SDLF_DENSE;
-        bool stored = takes && storage_operands(p, op) >> (SDLF_MAX_INPUTS + i) & 1;
+        bool stored = storable && storage_operands(p, op) >> (SDLF_MAX_INPUTS + i) & 1;
         bool copied = is_copy(step) && floats && is_arena(p, out) &&
                       (op->in[0].dtype == SDLF_FLOAT32 || op->in[0].dtype == p->storage);
         if (copied && *writers <= COPIES)
             *writers = COPIES;
         else if (!stored || first_in_buffer(op, i) == i)
-            *writers = *writers == NO_WRITER && stored ? ONE_TAKER : OTHERS;
+            *writers = *writers == NO_WRITER && stored ? ONE_STORABLE : OTHERS;
     }
 }
 
 /* Excludes a GEMM whose residual may be a mask, with values that 16 bits cannot hold: what follows, such as softmax,
  * supports only float32. */
-static void leave_masks(storage_pass *p)
+static void exclude_masks(storage_pass *p)
 {
     for (int i = 0; i < p->old_count; i++) {
         const sdlf_operation *op = &p->old[i].operation;
-        unsigned stored = p->takes[i] ? storage_operands(p, op) : 0;
+        unsigned stored = p->storable[i] ? storage_operands(p, op) : 0;
         for (int j = 0; j < SDLF_MAX_INPUTS; j++) {
-            if (stored >> j & 1) p->content[op->in[j].buffer].taken = true;
+            if (stored >> j & 1) p->content[op->in[j].buffer].read_by_storable = true;
         }
-        if (is_copy(&p->old[i])) p->content[op->in[0].buffer].taken = true;
+        if (is_copy(&p->old[i])) p->content[op->in[0].buffer].read_by_storable = true;
     }
     for (int i = 0; i < p->old_count; i++) {
         const sdlf_operation *op = &p->old[i].operation;
-        int residual = p->takes[i] ? plan_residual_of(op) : -1;
-        if (residual >= 0 && sdlf_tensor_present(&op->in[residual]) && !p->content[op->out[0].buffer].taken)
-            p->takes[i] = false;
+        int residual = p->storable[i] ? plan_residual_of(op) : -1;
+        if (residual >= 0 && sdlf_tensor_present(&op->in[residual]) && !p->content[op->out[0].buffer].read_by_storable)
+            p->storable[i] = false;
     }
 }
 
@@ -164,80 +165,82 @@ static void note_readers(storage_pass *p)
     for (int i = p->old_count - 1; i >= 0; i--) {
         const sdlf_operation *op = &p->old[i].operation;
         const sdlf_operation_class *type = sdlf_operation_type(op);
-        bool copy = is_copy(&p->old[i]), passed = false;
+        bool copy = is_copy(&p->old[i]), feeds_gemm = false;
         if (!is_forward_or_backward(&p->old[i]) || (!copy && (type->storage == 0 || type->channels_last != 0)))
             continue;
         for (int j = 0; j < SDLF_MAX_OUTPUTS; j++) {
             bool stored = copy || type->storage >> (SDLF_MAX_INPUTS + j) & 1;
-            passed = passed || (stored && sdlf_tensor_present(&op->out[j]) && p->content[op->out[j].buffer].passed);
+            feeds_gemm =
+                feeds_gemm || (stored && sdlf_tensor_present(&op->out[j]) && p->content[op->out[j].buffer].feeds_gemm);
         }
-        passed = passed || is_requested(p, &p->old[i]);
-        for (int j = 0; j < SDLF_MAX_INPUTS && passed; j++)
+        feeds_gemm = feeds_gemm || is_requested(p, &p->old[i]);
+        for (int j = 0; j < SDLF_MAX_INPUTS && feeds_gemm; j++)
             if (sdlf_tensor_present(&op->in[j]) && (copy || type->storage >> j & 1))
-                p->content[op->in[j].buffer].passed = true;
+                p->content[op->in[j].buffer].feeds_gemm = true;
     }
 }
 
 /* Finds the steps that could be stored. */
-static void find_takers(storage_pass *p)
+static void find_storable_steps(storage_pass *p)
 {
     note_gradients(p);
     note_readers(p);
     for (int i = 0; i < p->old_count; i++) {
-        p->takes[i] = !is_copy(&p->old[i]) && could_take(p, &p->old[i]);
-        note_writer(p, &p->old[i], p->takes[i]);
+        p->storable[i] = !is_copy(&p->old[i]) && is_storable_step(p, &p->old[i]);
+        note_writer(p, &p->old[i], p->storable[i]);
     }
     for (int i = 0; i < p->old_count; i++) {
         const sdlf_operation *op = &p->old[i].operation;
-        unsigned stored = p->takes[i] ? storage_operands(p, op) : 0;
-        if (is_copy(&p->old[i])) p->takes[i] = p->content[op->out[0].buffer].writers == COPIES;
+        p->storable[i] = p->storable[i] && is_storable_step(p, &p->old[i]); /* again: all writers are known now */
+        unsigned stored = p->storable[i] ? storage_operands(p, op) : 0;
+        if (is_copy(&p->old[i])) p->storable[i] = p->content[op->out[0].buffer].writers == COPIES;
         for (int j = 0; j < SDLF_MAX_OUTPUTS; j++) {
             bool written = stored >> (SDLF_MAX_INPUTS + j) & 1;
-            if (written && p->content[op->out[j].buffer].writers != ONE_TAKER) p->takes[i] = false;
+            if (written && p->content[op->out[j].buffer].writers != ONE_STORABLE) p->storable[i] = false;
         }
     }
-    leave_masks(p);
+    exclude_masks(p);
 }
 
 /* ---- which steps are stored ---- */
 
-static void want_operands(storage_pass *p, int i)
+static void store_step(storage_pass *p, int i)
 {
     const sdlf_operation *op = &p->old[i].operation;
     unsigned operands = is_copy(&p->old[i]) ? 1u << 0 | 1u << SDLF_MAX_INPUTS : storage_operands(p, op);
-    p->stores[i] = true;
+    p->stored[i] = true;
     for (int j = 0; j < SDLF_MAX_OPERANDS; j++) {
-        if (operands >> j & 1) p->content[sdlf_operand_at(op, j)->buffer].wanted = true;
+        if (operands >> j & 1) p->content[sdlf_operand_at(op, j)->buffer].stored = true;
     }
 }
 
 /* Stores a step if a stored one reads its result, or the rest of its buffer. */
-static void spread_to(storage_pass *p, int i)
+static void store_if_read_stored(storage_pass *p, int i)
 {
     const sdlf_operation *op = &p->old[i].operation;
-    if (!p->takes[i] || p->stores[i]) return;
+    if (!p->storable[i] || p->stored[i]) return;
     unsigned operands = is_copy(&p->old[i]) ? 1u << SDLF_MAX_INPUTS : storage_operands(p, op);
-    for (int j = 0; j < SDLF_MAX_OUTPUTS && !p->stores[i]; j++) {
+    for (int j = 0; j < SDLF_MAX_OUTPUTS && !p->stored[i]; j++) {
         bool written = operands >> (SDLF_MAX_INPUTS + j) & 1;
-        if (written && is_arena(p, &op->out[j]) && p->content[op->out[j].buffer].wanted) want_operands(p, i);
+        if (written && is_arena(p, &op->out[j]) && p->content[op->out[j].buffer].stored) store_step(p, i);
     }
 }
 
 /* Stores a step whose inputs all are, where they may be: it would convert them. In inference only if no output is stored
  * for it, since that may be a result, which keeps its precision. */
-static void follow_inputs(storage_pass *p, int i)
+static void store_if_inputs_are(storage_pass *p, int i)
 {
     const sdlf_operation *op = &p->old[i].operation;
-    if (!p->takes[i] || p->stores[i] || is_copy(&p->old[i])) return;
+    if (!p->storable[i] || p->stored[i] || is_copy(&p->old[i])) return;
     unsigned operands = storage_operands(p, op), marked = sdlf_operation_type(op)->storage;
     int inputs = 0;
     for (int j = 0; j < SDLF_MAX_OPERANDS; j++) {
         const sdlf_tensor *operand = sdlf_operand_at(op, j);
         if (!(marked >> j & 1) || !sdlf_tensor_present(operand)) continue;
-        if (is_output(j) ? !is_training(p->plan) : !(operands >> j & 1) || !p->content[operand->buffer].wanted) return;
+        if (is_output(j) ? !is_training(p->plan) : !(operands >> j & 1) || !p->content[operand->buffer].stored) return;
         inputs += !is_output(j);
     }
-    if (inputs > 0) want_operands(p, i);
+    if (inputs > 0) store_step(p, i);
 }
 
 /* Stores the other copies into a buffer that some copies write in 16 bits. */
@@ -245,7 +248,7 @@ static void complete_copies(storage_pass *p)
 {
     for (int i = 0; i < p->old_count; i++) {
         const sdlf_tensor *out = &p->old[i].operation.out[0];
-        if (is_copy(&p->old[i]) && p->takes[i] && !p->stores[i] && p->content[out->buffer].wanted) want_operands(p, i);
+        if (is_copy(&p->old[i]) && p->storable[i] && !p->stored[i] && p->content[out->buffer].stored) store_step(p, i);
     }
 }
 
@@ -255,14 +258,14 @@ static bool converts_most(storage_pass *p)
     int64_t all = 0, converted = 0;
     for (int i = 0; i < p->old_count; i++) {
         const sdlf_operation *op = &p->old[i].operation;
-        unsigned stored = !p->stores[i] ? 0 : is_copy(&p->old[i]) ? ~0u : storage_operands(p, op);
+        unsigned stored = !p->stored[i] ? 0 : is_copy(&p->old[i]) ? ~0u : storage_operands(p, op);
         for (int j = 0; j < SDLF_MAX_OPERANDS; j++) {
             const sdlf_tensor *operand = sdlf_operand_at(op, j);
             if (sdlf_tensor_present(operand) && !(stored >> j & 1)) p->content[operand->buffer].converted = true;
         }
     }
     for (int i = 0; i < p->plan->buffer_count; i++) {
-        if (!p->content[i].wanted || p->plan->buffers[i].kind != BUFFER_ARENA) continue;
+        if (!p->content[i].stored || p->plan->buffers[i].kind != BUFFER_ARENA) continue;
         all += p->plan->buffers[i].bytes;
         converted += p->content[i].converted ? p->plan->buffers[i].bytes : 0;
     }
@@ -272,20 +275,20 @@ static bool converts_most(storage_pass *p)
 /* Chooses GEMMs first; from these, propagates against the order of steps, and then to the readers. */
 static bool choose_steps(storage_pass *p)
 {
-    double all = 0, wanted = 0;
+    double all = 0, requested = 0;
     int products = 0;
     for (int i = 0; i < p->old_count; i++) {
         const plan_step *step = &p->old[i];
         if (sdlf_operation_storage(&step->operation) != SDLF_NONE || !is_forward_or_backward(step)) continue;
         all += (double)step->cost.flops;
-        if (!p->takes[i] || is_copy(step) || !is_requested(p, step)) continue;
-        wanted += (double)step->cost.flops;
+        if (!p->storable[i] || is_copy(step) || !is_requested(p, step)) continue;
+        requested += (double)step->cost.flops;
         products++;
-        want_operands(p, i);
+        store_step(p, i);
     }
-    if (products < 2 || 2 * wanted < all) return false;
-    for (int i = p->old_count - 1; i >= 0; i--) spread_to(p, i);
-    for (int i = 0; i < p->old_count; i++) follow_inputs(p, i);
+    if (products < 2 || 2 * requested < all) return false;
+    for (int i = p->old_count - 1; i >= 0; i--) store_if_read_stored(p, i);
+    for (int i = 0; i < p->old_count; i++) store_if_inputs_are(p, i);
     complete_copies(p);
     return !is_training(p->plan) || !converts_most(p);
 }
@@ -309,11 +312,11 @@ static sdlf_status store_rows(storage_pass *p)
     sdlf_plan *plan = p->plan;
     int buffers = plan->buffer_count;
     p->content = calloc((size_t)buffers, sizeof *p->content);
-    p->takes = calloc((size_t)p->old_count, 2 * sizeof *p->takes);
-    if (p->content == NULL || p->takes == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
-    p->stores = p->takes + p->old_count;
+    p->storable = calloc((size_t)p->old_count, 2 * sizeof *p->storable);
+    if (p->content == NULL || p->storable == NULL) return sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory");
+    p->stored = p->storable + p->old_count;
     for (int i = 0; i < buffers; i++) p->content[i].float32 = true;
-    find_takers(p);
+    find_storable_steps(p);
     if (!choose_steps(p)) return SDLF_OK;
     plan->steps = NULL;
     plan->step_count = plan->step_capacity = 0;
@@ -332,6 +335,6 @@ sdlf_status plan_store_rows(sdlf_plan *plan)
     if (p.storage == SDLF_NONE || p.storage == SDLF_FLOAT32) return SDLF_OK;
     sdlf_status status = store_rows(&p);
     free(p.content);
-    free(p.takes);
+    free(p.storable);
     return status;
 }

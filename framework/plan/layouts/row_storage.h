@@ -8,17 +8,17 @@
 #include "framework/plan/layouts/layouts.h"
 
 /* Who writes a buffer: no step yet, copies, one other step that could write the storage type, any others. */
-typedef enum content_writers { NO_WRITER, COPIES, ONE_TAKER, OTHERS } content_writers;
+typedef enum content_writers { NO_WRITER, COPIES, ONE_STORABLE, OTHERS } content_writers;
 
 /* The forms of a buffer's content. */
 typedef struct stored_content {
-    int twin;       /* the buffer that holds it in the storage type; 0: none */
-    bool float32;   /* it exists in float32 */
-    bool wanted;    /* a stored step reads or writes it */
-    bool taken;     /* a step that could be stored reads it */
-    bool passed;    /* a GEMM reads it, directly or through kinds that could store their results */
-    bool converted; /* a step that is not stored reads or writes it */
-    bool gradient;  /* of a parameter, or a part of one */
+    int stored_buffer;     /* the buffer that holds it in the storage type; 0: none */
+    bool float32;          /* it exists in float32 */
+    bool stored;           /* a stored step reads or writes it */
+    bool read_by_storable; /* a step that could be stored reads it */
+    bool feeds_gemm;       /* a GEMM reads it, directly or through kinds that could store their results */
+    bool converted;        /* a step that is not stored reads or writes it */
+    bool gradient;         /* of a parameter, or a part of one */
     content_writers writers;
 } stored_content;
 
@@ -27,7 +27,7 @@ typedef struct storage_pass {
     plan_step *old; /* the original steps; the plan's list is rebuilt */
     int old_count;
     stored_content *content; /* of each buffer */
-    bool *takes, *stores;    /* per original step: could it be stored, and will it be? */
+    bool *storable, *stored; /* per original step: could it be stored, and will it be? */
     sdlf_dtype storage;
 } storage_pass;
 

@@ -7,7 +7,7 @@ static sdlf_tensor in_storage(const storage_pass *p, sdlf_tensor tensor)
 {
     tensor.offset = tensor.offset / (int64_t)sdlf_dtype_size(tensor.dtype) * (int64_t)sdlf_dtype_size(p->storage);
     tensor.dtype = p->storage;
-    tensor.buffer = p->content[tensor.buffer].twin;
+    tensor.buffer = p->content[tensor.buffer].stored_buffer;
     return tensor;
 }
 
@@ -32,20 +32,22 @@ static sdlf_status append_copy(storage_pass *p, const plan_step *beside, int fro
     return plan_append_step(p->plan, &step);
 }
 
-static sdlf_status add_twin(storage_pass *p, int buffer)
+static sdlf_status add_stored_buffer(storage_pass *p, int buffer)
 {
     stored_content *content = &p->content[buffer];
-    if (content->twin != 0) return SDLF_OK;
+    if (content->stored_buffer != 0) return SDLF_OK;
     int64_t count = p->plan->buffers[buffer].bytes / (int64_t)sizeof(float);
-    content->twin = plan_new_buffer(p->plan, BUFFER_ARENA, p->storage, count * (int64_t)sdlf_dtype_size(p->storage));
-    return content->twin != 0 ? SDLF_OK : sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory for its list of buffers");
+    content->stored_buffer =
+        plan_new_buffer(p->plan, BUFFER_ARENA, p->storage, count * (int64_t)sdlf_dtype_size(p->storage));
+    return content->stored_buffer != 0 ? SDLF_OK
+                                       : sdlf_fail(SDLF_ERROR_MEMORY, "plan: out of memory for its list of buffers");
 }
 
 static sdlf_status need_stored(storage_pass *p, const plan_step *reader, int buffer)
 {
-    if (p->content[buffer].twin != 0) return SDLF_OK;
-    sdlf_status status = add_twin(p, buffer);
-    return status == SDLF_OK ? append_copy(p, reader, buffer, p->content[buffer].twin) : status;
+    if (p->content[buffer].stored_buffer != 0) return SDLF_OK;
+    sdlf_status status = add_stored_buffer(p, buffer);
+    return status == SDLF_OK ? append_copy(p, reader, buffer, p->content[buffer].stored_buffer) : status;
 }
 
 static sdlf_status need_float32(storage_pass *p, const plan_step *reader, int buffer)
@@ -53,13 +55,13 @@ static sdlf_status need_float32(storage_pass *p, const plan_step *reader, int bu
     stored_content *content = &p->content[buffer];
     if (content->float32) return SDLF_OK;
     content->float32 = true;
-    return append_copy(p, reader, content->twin, buffer);
+    return append_copy(p, reader, content->stored_buffer, buffer);
 }
 
 /* The content has been rewritten in float32. */
 static void note_float32(storage_pass *p, int buffer)
 {
-    p->content[buffer].twin = 0;
+    p->content[buffer].stored_buffer = 0;
     p->content[buffer].float32 = true;
 }
 
@@ -82,7 +84,7 @@ static sdlf_status append_stored(storage_pass *p, plan_step *step, unsigned oper
         if (is_output(i)) {
             written[i - SDLF_MAX_INPUTS] = operand->buffer;
             p->content[operand->buffer].float32 = false;
-            status = add_twin(p, operand->buffer);
+            status = add_stored_buffer(p, operand->buffer);
         } else {
             status = need_stored(p, step, operand->buffer);
         }
@@ -98,12 +100,12 @@ static sdlf_status append_stored(storage_pass *p, plan_step *step, unsigned oper
 }
 
 /* A copy reads whichever form exists. */
-static unsigned copied_operands(const storage_pass *p, const plan_step *step, bool stores)
+static unsigned copied_operands(const storage_pass *p, const plan_step *step, bool stored)
 {
     const sdlf_tensor *in = &step->operation.in[0];
-    bool has_twin = in->dtype == SDLF_FLOAT32 && p->content[in->buffer].twin != 0;
-    return (has_twin && (stores || !p->content[in->buffer].float32) ? 1u << 0 : 0) |
-           (stores ? 1u << SDLF_MAX_INPUTS : 0);
+    bool has_stored = in->dtype == SDLF_FLOAT32 && p->content[in->buffer].stored_buffer != 0;
+    return (has_stored && (stored || !p->content[in->buffer].float32) ? 1u << 0 : 0) |
+           (stored ? 1u << SDLF_MAX_INPUTS : 0);
 }
 
 sdlf_status storage_append_steps(storage_pass *p)
@@ -115,8 +117,8 @@ sdlf_status storage_append_steps(storage_pass *p)
         unsigned operands = 0;
         if (i == forward) p->plan->forward_steps = p->plan->step_count;
         if (is_copy(&step))
-            operands = copied_operands(p, &step, p->stores[i]);
-        else if (p->stores[i])
+            operands = copied_operands(p, &step, p->stored[i]);
+        else if (p->stored[i])
             operands = storage_operands(p, &step.operation);
         status = append_stored(p, &step, operands);
     }
