@@ -13,6 +13,7 @@
 #include "calculators/cuda/engine/conv2d.h"
 #include "calculators/cuda/gemm/blas.h"
 #include "calculators/cuda/gemm/convert_operands.h"
+#include "calculators/cuda/gemm/gemm.h"
 
 /* x (N,I), dy (N,U) and w (U,I), as operands of the GEMMs. */
 typedef struct operands {
@@ -158,11 +159,8 @@ static bool is_for_velocity(const sdlf_operation *op)
 /* cuBLAS reads x and dy, and writes dx, as they are stored: in the type of the mode, in which w is rounded. */
 static bool takes_stored(const cuda_calculator *calculator, const sdlf_operation *op)
 {
-    const sdlf_dtype mode = calculator->math == SDLF_MATH_FP16   ? SDLF_FLOAT16
-                            : calculator->math == SDLF_MATH_BF16 ? SDLF_BFLOAT16
-                                                                 : SDLF_NONE;
-    return engine_is_there(calculator) && sdlf_operation_storage(op) == mode && op->in[0].shape.dim[1] % 8 == 0 &&
-           op->in[1].shape.dim[1] % 8 == 0;
+    return engine_is_there(calculator) && calculator->math == cuda_math_of_storage(op->in[0].dtype) &&
+           op->in[0].shape.dim[1] % 8 == 0 && op->in[1].shape.dim[1] % 8 == 0;
 }
 
 bool gemm_backward_sgd_supports_cuda(const sdlf_calculator *calculator, const sdlf_operation *op)

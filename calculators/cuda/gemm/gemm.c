@@ -64,21 +64,21 @@ static bool is_stored(const sdlf_operation *op)
     return sdlf_operation_storage(op) != SDLF_NONE;
 }
 
-/* a in 16-bit storage, but not c: by cuBLAS. */
-static bool is_widened(const sdlf_operation *op)
+/* a in 16-bit storage beside c in float32: by cuBLAS. */
+static bool writes_float32(const sdlf_operation *op)
 {
     return is_stored(op) && op->out[0].dtype == SDLF_FLOAT32;
 }
 
 /* Then only b may have to be rounded. */
-static int64_t widened_bytes(const sdlf_operation *op)
+static int64_t rounded_b_bytes(const sdlf_operation *op)
 {
     return op->in[1].dtype == SDLF_FLOAT32 ? rounded_bytes(&op->in[1]) : 0;
 }
 
 int64_t gemm_workspace_cuda(const sdlf_calculator *base, const sdlf_operation *op)
 {
-    if (is_widened(op)) return sdlf_tensor_present(&op->prepared) ? 0 : widened_bytes(op);
+    if (writes_float32(op)) return sdlf_tensor_present(&op->prepared) ? 0 : rounded_b_bytes(op);
     if (is_stored(op)) return gemm_stored_workspace(op);
     if (!rounds(base, op)) return 0;
     return rounded_bytes(&op->in[0]) + (sdlf_tensor_present(&op->prepared) ? 0 : rounded_bytes(&op->in[1]));
@@ -88,7 +88,7 @@ int64_t gemm_workspace_cuda(const sdlf_calculator *base, const sdlf_operation *o
 int64_t gemm_prepared_cuda(const sdlf_calculator *base, const sdlf_operation *op)
 {
     const sdlf_math math = known(base)->math;
-    if (is_widened(op)) return widened_bytes(op);
+    if (writes_float32(op)) return rounded_b_bytes(op);
     if (is_stored(op)) return gemm_stored_prepared(op);
     const int algorithm = op->algorithm == GEMM_AUTO ? cuda_gemm_choose(known(base), op, true) : chosen(base, op);
     bool gemv = algorithm == GEMM_GEMV;
@@ -107,7 +107,7 @@ sdlf_status gemm_prepare_cuda(sdlf_calculator *base, const sdlf_operation *op)
     const int64_t *b = op->in[1].shape.dim;
     const cuda_operand16 operand = operand_of(&op->in[1], op->prepared.data);
     sdlf_status status = SDLF_OK;
-    if (is_stored(op) && !is_widened(op))
+    if (is_stored(op) && !writes_float32(op))
         status = gemm_stored_prepare(cuda_calculator_from(base), op, op->prepared.data);
     else if (known(base)->math != SDLF_MATH_TF32)
         status = cuda_convert_operands(base, &operand, 1);
@@ -165,7 +165,7 @@ static sdlf_status round_both(sdlf_calculator *base, const sdlf_operation *op, c
 }
 
 /* a in 16-bit storage is used in place; b is, too, or it is prepacked, or rounded into the workspace. */
-static sdlf_status round_weights(sdlf_calculator *base, const sdlf_operation *op, cuda_blas_product *product)
+static sdlf_status round_b(sdlf_calculator *base, const sdlf_operation *op, cuda_blas_product *product)
 {
     product->rounded = true;
     product->math = cuda_math_of_storage(op->in[0].dtype);
@@ -178,7 +178,7 @@ static sdlf_status round_weights(sdlf_calculator *base, const sdlf_operation *op
 
 static sdlf_status make_operands(sdlf_calculator *base, const sdlf_operation *op, cuda_blas_product *product)
 {
-    if (is_stored(op)) return round_weights(base, op, product);
+    if (is_stored(op)) return round_b(base, op, product);
     return rounds(base, op) ? round_both(base, op, product) : SDLF_OK;
 }
 
