@@ -34,11 +34,13 @@ static bool is_storable_content(const storage_pass *p, const sdlf_tensor *tensor
 }
 
 /* True if an output that may be float32 beside stored inputs is stored, too: if a GEMM reads it, directly or through
- * other kinds. Logits, for example, are not. */
-static bool is_for_gemm(const storage_pass *p, const sdlf_operation *op, const sdlf_tensor *out)
+ * other kinds (logits, for example, are not), or if a residual is added to it, which has its type. */
+static bool is_output_stored(const storage_pass *p, const sdlf_operation *op, const sdlf_tensor *out)
 {
     const stored_content *content = &p->content[out->buffer];
-    return content->feeds_gemm && !content->gradient && is_arena(p, out) && fill_buffer(p, op, out->buffer);
+    int residual = plan_residual_of(op);
+    bool adds = residual >= 0 && sdlf_tensor_present(&op->in[residual]);
+    return (content->feeds_gemm || adds) && !content->gradient && is_arena(p, out) && fill_buffer(p, op, out->buffer);
 }
 
 unsigned storage_operands(const storage_pass *p, const sdlf_operation *op)
@@ -49,7 +51,7 @@ unsigned storage_operands(const storage_pass *p, const sdlf_operation *op)
         const sdlf_tensor *operand = sdlf_operand_at(op, i);
         if (!(type->storage >> i & 1) || !sdlf_tensor_present(operand)) continue;
         bool beside = type->float32_beside >> i & 1, whole = beside && sdlf_tensor_is_contiguous(operand);
-        if (beside && !(whole && (is_output(i) ? is_for_gemm(p, op, operand) : is_storable_content(p, operand))))
+        if (beside && !(whole && (is_output(i) ? is_output_stored(p, op, operand) : is_storable_content(p, operand))))
             continue;
         bits |= 1u << i;
     }
@@ -226,8 +228,8 @@ static void store_if_read_stored(storage_pass *p, int i)
     }
 }
 
-/* Stores a step whose inputs all are, where they may be: it would convert them. In inference only if no output is stored
- * for it, since that may be a result, which keeps its precision. */
+/* Stores a step whose inputs all are, where they may be: it would convert them. In inference only if no output is
+ * stored for it, since that may be a result, which keeps its precision. */
 static void store_if_inputs_are(storage_pass *p, int i)
 {
     const sdlf_operation *op = &p->old[i].operation;

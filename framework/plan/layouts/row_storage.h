@@ -49,7 +49,8 @@ static inline bool is_copy(const plan_step *step)
 }
 
 /* The operands that a stored step has in the storage type, as bits of a class. Those that may be float32 beside them
- * are, except inputs that can be written in the storage type, and outputs that a GEMM reads. */
+ * are, except inputs that can be written in the storage type, and outputs that a GEMM reads or that a residual is added
+ * to. */
 unsigned storage_operands(const storage_pass *pass, const sdlf_operation *operation);
 
 /* Appends all steps, those that are stored with their operands in the storage type, to the plan's new list. */
