@@ -166,7 +166,7 @@ static void updates_stay_float32(void)
 static sdlf_node valued_blocks(sdlf_model *net, sdlf_node h)
 {
     for (int i = 0; i < 2; i++) {
-        sdlf_node weight = sdlf_value(net, &(sdlf_value_options){.shape = sdlf_shape(WIDTH, WIDTH)});
+        sdlf_node weight = sdlf_value(net, &(sdlf_value_options){.shape = sdlf_shape(WIDTH, WIDTH), .trainable = true});
         h = sdlf_matmul(net, rows_of(net, h, WIDTH), weight, NULL);
     }
     return rows_of(net, h, WIDTH);
